@@ -1,0 +1,38 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+PIP_QUIET ?= --quiet
+
+.PHONY: demo test lint types audit bench clean
+
+demo: .venv-demo/ready
+	rm -rf margent-demo
+	.venv-demo/bin/margent demo -o margent-demo
+
+test: .venv/ready
+	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest --doctest-modules src docs --doctest-glob='*.md' -p no:randomly
+
+lint: .venv/ready
+	.venv/bin/ruff check src tests bench
+	.venv/bin/ruff format --check src tests bench
+
+types: .venv/ready
+	.venv/bin/mypy
+
+# The long proofs: every scale of the grid, wide enumerations, long statistical runs.
+audit: .venv/ready
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/privacy
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install $(PIP_QUIET) --upgrade 'pip>=25.1'
+	.venv/bin/python -m pip install $(PIP_QUIET) --editable . --group test --group lint
+	touch $@
+
+.venv-demo/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install $(PIP_QUIET) --editable '.[demo]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-demo margent-demo

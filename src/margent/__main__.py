@@ -1,0 +1,5 @@
+"""`python -m margent`."""
+
+from margent.cli import main
+
+main()

@@ -1,0 +1,52 @@
+"""The command line. `main` turns every outcome into one clear message and an exit code.
+
+0 done, 1 a bug, 2 usage, 3 schema or file unreadable, 4 budget refused, 5 plan too large, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code.
+
+    Privacy: a message depends on header, schema and options, never on a row; a bug's report names code lines
+    only, since the text of an exception could hold a cell.
+    """
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Privacy: as `main`.
+    """
+    import click
+
+    from margent.cli.app import app
+    from margent.errors import MargentError
+
+    try:
+        app.main(args=arguments, prog_name="margent", standalone_mode=False)
+    except MargentError as fault:
+        click.echo(f"margent: {fault}", err=True)
+        return fault.exit_code
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as fault:
+        fault.show()
+        return fault.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("margent: interrupted; nothing was written, and what was charged stays charged", err=True)
+        return 130
+    except BrokenPipeError:
+        return 0
+    except Exception as bug:  # the last line of defense: no text of a stranger's exception may be shown
+        click.echo(f"margent: this is a bug in Margent ({type(bug).__name__}); please report these lines:", err=True)
+        for frame in traceback.extract_tb(bug.__traceback__):
+            click.echo(f"  {frame.filename}:{frame.lineno} in {frame.name}", err=True)
+        return 1
+    return 0

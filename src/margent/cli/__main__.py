@@ -1,0 +1,5 @@
+"""`python -m margent.cli`."""
+
+from margent.cli import main
+
+main()

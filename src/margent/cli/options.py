@@ -1,0 +1,114 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from margent.errors import UsageError
+
+if TYPE_CHECKING:
+    from margent.privacy.budget import Budget
+    from margent.tables.options import ReadOptions
+
+Command = Callable[..., Any]
+
+schema_option = click.option(
+    "--schema",
+    "schema_path",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="S",
+    help="The schema file.",
+)
+out_option = click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="The folder to write; must not exist.",
+)
+rows_option = click.option(
+    "--rows", default=None, metavar="N", help="Rows to write (default: the noisy number of records)."
+)
+seed_option = click.option(
+    "--seed",
+    default=None,
+    metavar="N",
+    help="Seed of the sampling, never of the privacy noise (default: random; it is published).",
+)
+format_option = click.option(
+    "--format",
+    "file_format",
+    default=None,
+    metavar="F",
+    help="csv, csv.gz, tsv, tsv.gz, parquet or feather (default: as the input).",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+method_option = click.option(
+    "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."
+)
+delta_option = click.option(
+    "--delta", default="1e-9", show_default=True, help="The probability with which the promise may fail."
+)
+accountant_option = click.option(
+    "--accountant",
+    default="gdp",
+    show_default=True,
+    help="gdp (tighter) or zcdp (the conservative alternative).",
+)
+
+
+def reading_options(command: Command) -> Command:
+    """Add the options that say how a text table is spelled (nothing is guessed from its rows)."""
+    for option in (
+        click.option("--encoding", default="utf-8", show_default=True, help="utf-8, latin-1, cp1252 or utf-16."),
+        click.option("--quote", default='"', show_default=True, help="The quote character."),
+        click.option("--delimiter", default=None, help='What separates columns (default: "," for CSV, tab for TSV).'),
+    ):
+        command = option(command)
+    return command
+
+
+def read_options(delimiter: str | None, quote: str, encoding: str) -> ReadOptions:
+    """The reading options of a command as the reader wants them."""
+    from margent.tables.options import ReadOptions
+
+    return ReadOptions(
+        delimiter={"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter) if delimiter else None,
+        quote=quote,
+        encoding=encoding,
+    )
+
+
+def budget_of(epsilon: str | None, delta: str, accountant: str) -> Budget:
+    """The budget of a command; epsilon is never defaulted.
+
+    Raises: UsageError naming the option and the next step.
+    """
+    from margent.privacy.budget import Budget
+
+    if epsilon is None:
+        raise UsageError(
+            "--epsilon is missing and is never defaulted: it is the promise you make. 1 is a common choice; "
+            "smaller protects more. See what it would buy with `margent plan`"
+        )
+    if accountant not in ("gdp", "zcdp", "pure"):
+        raise UsageError("--accountant must be gdp, zcdp or pure")
+    return Budget(epsilon=epsilon, delta=delta, accountant=accountant)
+
+
+def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None:
+    """A whole number from an option's text, or None where it was not given.
+
+    Raises: UsageError naming the option.
+    """
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise UsageError(f"{option} must be a whole number of at least {least}, without sign or fraction")
+    return int(text)

@@ -1,0 +1,114 @@
+"""`margent plan`: what a run would buy, cost and need, before any data is opened."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from margent.cli.options import (
+    accountant_option,
+    budget_of,
+    delta_option,
+    json_option,
+    method_option,
+    rows_option,
+    schema_option,
+    whole_number,
+)
+
+if TYPE_CHECKING:
+    from margent.plan import Plan
+
+
+@click.command()
+@schema_option
+@click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
+@delta_option
+@accountant_option
+@method_option
+@rows_option
+@click.option(
+    "--expect-rows",
+    default=None,
+    metavar="N",
+    help="About how many rows the table has, from public knowledge.",
+)
+@json_option
+def plan(
+    schema_path: Path,
+    epsilon: str | None,
+    delta: str,
+    accountant: str,
+    method: str | None,
+    rows: str | None,
+    expect_rows: str | None,
+    as_json: bool,
+) -> None:
+    """What a run would buy, cost and need. Reads no data.
+
+    \b
+    margent plan --schema schema.json --epsilon .5,1,2 --expect-rows 20000
+    """
+    from margent.methods import DEFAULT_METHOD, method_named
+    from margent.plan import make_plan
+    from margent.schema.check import unsupported
+    from margent.schema.read import read_schema
+
+    expected = whole_number(expect_rows, "--expect-rows", least=1)
+    budgets = [budget_of(part, delta, accountant) for part in ([None] if epsilon is None else epsilon.split(","))]
+    chosen = method_named(method or DEFAULT_METHOD)
+    schema = read_schema(schema_path)
+    plans = [make_plan(schema, budget, chosen, whole_number(rows, "--rows")) for budget in budgets]
+    if as_json:
+        click.echo(json.dumps([made.to_json(expected) for made in plans], indent=1, allow_nan=False))
+    else:
+        for made in plans:
+            click.echo(plan_text(made, expected))
+        for fault in unsupported(schema):
+            click.echo(f"`margent synthesize` would refuse this schema: {fault}")
+    for made in plans:
+        made.require_fits()
+
+
+def plan_text(made: Plan, expected: int | None) -> str:
+    """The plan as a person reads it.
+
+    Privacy: none: a function of schema and options.
+    """
+    from margent.plan import cell_error, gigabytes
+    from margent.release.promise import number
+
+    widest = ", ".join(f"{name} ({size})" for name, size in made.widest())
+    lines = [
+        f"Method {made.method}, epsilon {number(made.budget.epsilon)}, delta {number(made.budget.delta)}: "
+        f"{len(made.columns)} modeled columns; widest (codes): {widest or 'none'}",
+        f"{'stage':<28}{'share':>7}{'questions':>11}{'largest':>13}{'all cells':>15}{'error/cell':>12}",
+    ]
+    for stage in made.stages:
+        error = "-"
+        if stage.scale_squared is not None and stage.questions:
+            error = f"{cell_error(stage.scale_squared):,.1f}"
+            if expected:
+                error = f"{100 * cell_error(stage.scale_squared) / expected:.3g} %"
+        lines.append(
+            f"{stage.name:<28}{100 * float(stage.share):>6.0f}%{stage.questions:>11,}{stage.largest:>13,}"
+            f"{stage.cells:>15,}{error:>12}"
+        )
+        if stage.note:
+            lines.append(f"    {stage.note}")
+    unit = f"as a share of {expected:,} rows" if expected else "in records; add --expect-rows for shares"
+    lines.append(f"Errors: mean absolute noise of a cell, {unit}. Memory: about {gigabytes(made.memory)}.")
+    if expected:
+        error_share, words = made.verdict(expected)
+        lines.append(
+            f"Verdict with {expected:,} rows: {words} (noise of an average column: {100 * error_share:.2g} %)."
+        )
+        lines.extend(
+            f"Note: delta {number(made.budget.delta)} is above 1/{expected:,}: the promise could fail for somebody."
+            for _ in range(made.budget.delta * expected > 1)
+        )
+    lines.extend(f"Note: {advice}" for advice in made.budget.advice)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,242 @@
+"""`margent synthesize`, `margent resample` and `margent methods`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from margent.cli.console import shown_progress
+from margent.cli.options import (
+    accountant_option,
+    budget_of,
+    delta_option,
+    format_option,
+    json_option,
+    method_option,
+    out_option,
+    read_options,
+    reading_options,
+    rows_option,
+    schema_option,
+    seed_option,
+    whole_number,
+)
+from margent.errors import UsageError
+
+if TYPE_CHECKING:
+    from margent.release.release import Release
+
+
+@click.command()
+@click.argument("table", type=click.Path(path_type=Path))
+@schema_option
+@click.option(
+    "--epsilon", default=None, metavar="E", help="The privacy budget; smaller protects more. Never defaulted."
+)
+@delta_option
+@accountant_option
+@click.option("--single-release", is_flag=True, help="Promise for this release alone; no budget is kept across runs.")
+@click.option(
+    "--budget",
+    "budget_file",
+    default=None,
+    metavar="B",
+    help="A budget kept across runs (not in this version).",
+)
+@method_option
+@rows_option
+@seed_option
+@format_option
+@reading_options
+@out_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
+def synthesize(
+    table: Path,
+    schema_path: Path,
+    epsilon: str | None,
+    delta: str,
+    accountant: str,
+    single_release: bool,
+    budget_file: str | None,
+    method: str | None,
+    rows: str | None,
+    seed: str | None,
+    file_format: str | None,
+    delimiter: str | None,
+    quote: str,
+    encoding: str,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Make a synthetic table of TABLE that may be published.
+
+    \b
+    margent synthesize people.csv --schema schema.json --epsilon 1 --single-release -o OUT/
+    """
+    from margent.methods import DEFAULT_METHOD, method_named
+    from margent.pipeline import checked_rows, checked_seed
+    from margent.pipeline import synthesize as run
+    from margent.release.folder import refuse_existing
+    from margent.release.release import checked_format
+    from margent.schema.read import read_schema
+
+    budget = budget_of(epsilon, delta, accountant)
+    if budget_file is not None:
+        raise UsageError(
+            "--budget: this version cannot keep a budget across runs yet; use --single-release, and add up "
+            "the epsilons of all your runs on the same people yourself"
+        )
+    if not single_release:
+        raise UsageError(
+            "say --single-release: this version keeps no budget across runs, so the promise counts this "
+            "release alone, and every further run on the same people adds its epsilon to it"
+        )
+    chosen = method_named(method or DEFAULT_METHOD)
+    count, sampling_seed = (
+        checked_rows(whole_number(rows, "--rows")),
+        checked_seed(whole_number(seed, "--seed")),
+    )
+    if file_format is not None:
+        checked_format(file_format)
+    refuse_existing(out)
+    schema = read_schema(schema_path)
+    with shown_progress(wanted=not quiet and not as_json) as progress:
+        release = run(
+            table,
+            schema,
+            budget=budget,
+            method=chosen.name,
+            rows=count,
+            seed=sampling_seed,
+            read=read_options(delimiter, quote, encoding),
+            progress=progress,
+        )
+        progress("writing", None)
+        release.save(out, file_format=file_format)
+    report(release, out, as_json=as_json, spent=True)
+
+
+@click.command()
+@click.argument("release_folder", type=click.Path(path_type=Path), metavar="RELEASE")
+@rows_option
+@seed_option
+@click.option("--synthesizer", default=None, metavar="Y", help="Build the table another way (see `margent methods`).")
+@format_option
+@out_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
+def resample(
+    release_folder: Path,
+    rows: str | None,
+    seed: str | None,
+    synthesizer: str | None,
+    file_format: str | None,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Draw another table from a release's noisy answers. Free: no data is needed and nothing is spent.
+
+    With the seed, rows and synthesizer of the release (in its summary.json) the table is the same, byte for byte.
+    """
+    from margent.methods import synthesizer_named
+    from margent.pipeline import checked_rows, checked_seed, from_transcript
+    from margent.release.folder import refuse_existing
+    from margent.release.release import checked_format, read_release
+
+    count, sampling_seed = (
+        checked_rows(whole_number(rows, "--rows")),
+        checked_seed(whole_number(seed, "--seed")),
+    )
+    if synthesizer is not None:
+        synthesizer_named(synthesizer)
+    if file_format is not None:
+        checked_format(file_format)
+    refuse_existing(out)
+    transcript, budget, summary = read_release(release_folder)
+    with shown_progress(wanted=not quiet and not as_json) as progress:
+        release = from_transcript(
+            transcript,
+            budget=budget,
+            synthesizer=synthesizer or summary["synthesizer"],
+            rows=count,
+            seed=sampling_seed,
+            kind=summary["format"],
+            progress=progress,
+        )
+        release.save(out, file_format=file_format)
+    report(release, out, as_json=as_json, spent=False)
+
+
+@click.command()
+@json_option
+def methods(as_json: bool) -> None:
+    """List the methods: what each buys, what it is good at, and where it comes from."""
+    from margent.methods import DEFAULT_METHOD, METHODS, SYNTHESIZERS
+
+    if as_json:
+        entries = [
+            {
+                "name": method.name,
+                "default": method.name == DEFAULT_METHOD,
+                "buys": method.buys,
+                "goodAt": method.good_at,
+                "synthesizer": method.synthesizer.name,
+                "source": method.source,
+            }
+            for method in METHODS
+        ]
+        click.echo(json.dumps({"methods": entries, "synthesizers": [each.name for each in SYNTHESIZERS]}, indent=1))
+        return
+    for method in METHODS:
+        default = " (default)" if method.name == DEFAULT_METHOD else ""
+        click.echo(f"{method.name}{default}")
+        click.echo(f"  buys      {method.buys}")
+        click.echo(f"  good at   {method.good_at}")
+        click.echo(f"  records   synthesizer {method.synthesizer.name}")
+        click.echo(f"  source    {method.source}")
+    click.echo(f"synthesizers for `margent resample`: {', '.join(each.name for each in SYNTHESIZERS)}")
+
+
+def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
+    """Say at the end of a run who is protected, what was spent, what may be published and what to do next.
+
+    Privacy: synthetic against noisy only; nothing here was computed from rows without a charge.
+    """
+    from margent.release.promise import (
+        IF_NOT_GOOD_ENOUGH,
+        SINGLE_RELEASE,
+        what_epsilon_means,
+        what_may_be_published,
+        what_was_spent,
+        who_is_protected,
+    )
+
+    summary = release.summary
+    if as_json:
+        click.echo(json.dumps({"out": str(out)} | summary, indent=1, allow_nan=False))
+        return
+    mean = 100 * summary["oneWays"]["meanDistance"]
+    noise = [entry["noiseAlone"] for entry in summary["oneWays"]["columns"]]
+    click.echo(f"{release.rows:,} synthetic rows are in {out}/ (page: {out / 'release.html'})")
+    click.echo(who_is_protected(release.transcript.schema, release.budget))
+    click.echo(what_epsilon_means(release.budget))
+    if spent:
+        click.echo(what_was_spent(release.transcript, release.budget))
+        click.echo(SINGLE_RELEASE)
+    else:
+        click.echo("Spent: nothing; this table comes from the noisy answers of the earlier release.")
+    if noise:
+        click.echo(
+            f"Close to the noisy answers: single columns differ from them by {mean:.2f} % of the records on "
+            f"average; the noise itself accounts for about {100 * sum(noise) / len(noise):.2f} %."
+        )
+    click.echo(what_may_be_published(f"{out}/"))
+    for advice in release.budget.advice:
+        click.echo(f"Note: {advice}")
+    click.echo(IF_NOT_GOOD_ENOUGH)

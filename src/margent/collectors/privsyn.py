@@ -1,0 +1,184 @@
+"""PrivSyn's buying half: one-ways, dependence scores, the pairs worth their noise, combined and measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Literal
+
+from margent.collectors.allocation import allocate
+from margent.collectors.combine import combine
+from margent.collectors.densemarg import connect, select_pairs, shrunk
+from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
+from margent.collectors.stage import Stage
+from margent.errors import UsageError
+from margent.postprocessing.merging import merge_low_counts
+from margent.privacy.budget import Budget
+from margent.privacy.queries import (
+    SCORE_LATTICE,
+    marginal_sensitivity_squared,
+    score_sensitivity_squared,
+)
+from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
+from margent.schema.domain import Clique, Domain, Merge, clique
+from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
+
+
+@dataclass(frozen=True)
+class PrivSyn:
+    """Buy one-ways (a tenth), InDif scores of all pairs (a tenth), and the chosen marginals (the rest).
+
+    Which marginals are chosen, how they are combined and how the last share is divided follow from the noisy
+    scores alone. A share that finds nothing to buy goes to one-way marginals, so the whole budget is used.
+
+    - ``merge_below``: codes with a one-way count under so many standard deviations are counted as one group.
+    - ``shrink_scores``: pull scores towards 0 as far as their noise explains them (False: as published).
+    - ``gamma``: most cells of a combined marginal (1: combine nothing).
+    - ``max_pair_cells``: pairs with more cells are no candidates.
+    - ``max_chosen_cells``: most cells of all chosen pairs together.
+    - ``uncovered``: what becomes of a column in no chosen pair: its one-way is measured again ("isolate"), or
+      the pair that ties it most to a covered column is bought too ("connect").
+
+    Privacy: Gaussian releases; sensitivities as registered for `marginal` and `indif`.
+    Source: PrivSyn 2021 sections 4 and 5, with the noise scale, the score's sensitivity under replacement and
+    Algorithm 2 corrected (see ``docs/how-it-works/privsyn.md``).
+    """
+
+    one_way_share: Fraction = Fraction(1, 10)
+    score_share: Fraction = Fraction(1, 10)
+    merge_below: float = 3.0
+    shrink_scores: bool = True
+    gamma: int = 5000
+    max_pair_cells: int = 1_000_000
+    max_chosen_cells: int = 10_000_000
+    uncovered: Literal["isolate", "connect"] = "isolate"
+    name: str = "privsyn"
+
+    def __post_init__(self) -> None:
+        """Check the shares. Raises: UsageError."""
+        if min(self.one_way_share, self.score_share) <= 0 or self.one_way_share + self.score_share >= 1:
+            raise UsageError("privsyn: the shares of one-ways and scores must be positive, their sum below 1")
+
+    def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
+        """Three stages, the last two at most; one where there are no pairs.
+
+        Privacy: none: public facts only.
+        """
+        columns = informative_columns(domain)
+        if len(columns) < 2:
+            parts = [budget.total] * len(columns)
+            return (one_way_stage(domain, budget, Fraction(1), parts),)
+        part = budget.total * self.one_way_share / len(columns)
+        # Merging can only make tables smaller, and may bring a pair under the cap.
+        cells = [min(domain.cells(pair), self.max_pair_cells) for pair in combinations(columns, 2)]
+        score_scale = budget.account.gaussian_scale(
+            score_sensitivity_squared("indif", len(cells), budget.relation), budget.total * self.score_share
+        )
+        rest = 1 - self.one_way_share - self.score_share
+        cell_scale = budget.account.gaussian_scale(
+            marginal_sensitivity_squared(budget.relation), budget.total * rest / len(cells)
+        )
+        combined = min(self.gamma, domain.cells(columns))
+        return (
+            one_way_stage(domain, budget, self.one_way_share, [part] * len(columns)),
+            Stage(
+                name="dependence of pairs",
+                share=self.score_share,
+                questions=len(cells),
+                largest=max(cells),
+                cells=sum(cells),
+                scale_squared=score_scale / SCORE_LATTICE["indif"] ** 2,
+                note="one score a pair",
+            ),
+            Stage(
+                name="chosen marginals",
+                share=rest,
+                questions=len(cells),
+                largest=max(*cells, combined),
+                cells=max(min(sum(cells), self.max_chosen_cells), combined),
+                scale_squared=cell_scale,
+                note="the fewer pairs are worth it, the less noise",
+            ),
+        )
+
+    def collect(self, curator: Curator, budget: Budget) -> Transcript:
+        """Spend the budget in three stages, each sized from public facts and earlier noisy answers."""
+        domain = curator.domain
+        columns = informative_columns(domain)
+        if not columns:
+            return Transcript(curator.schema, domain, self.name, curator.charges, ())
+        lone = len(columns) == 1
+        first = budget.total if lone else budget.total * self.one_way_share
+        requests = one_way_requests(curator, columns, [first / len(columns)] * len(columns))
+        one_ways = curator.measure(requests, label="one-way marginals")
+        if lone:
+            return Transcript(curator.schema, domain, self.name, curator.charges, one_ways)
+        left = budget.total - first
+
+        found = (merge_low_counts(answer, self.merge_below) for answer in one_ways)
+        merges = {merge.column: merge for merge in found if merge is not None}
+        merged_domain = domain.merged(merges)
+
+        scores: tuple[Scores, ...] = ()
+        chosen: tuple[Clique, ...] = ()
+        candidates = self._candidates(merged_domain)
+        if candidates:
+            share = budget.total * self.score_share
+            scores = (self._scores(curator, candidates, merges, share),)
+            left -= share
+            chosen = self._choose(curator, scores[0], merged_domain, left)
+        measured = self._measure(curator, chosen, merges, left)
+        answers: tuple[Answer, ...] = (*one_ways, *scores, *measured)
+        return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
+
+    def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
+        """All pairs of columns that are not constant and whose table is small enough."""
+        several = [name for name in domain.names if domain.size(name) > 1]
+        pairs = (clique(pair) for pair in combinations(several, 2))
+        return tuple(pair for pair in pairs if domain.cells(pair) <= self.max_pair_cells)
+
+    def _scores(
+        self, curator: Curator, pairs: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
+    ) -> Scores:
+        """InDif of every candidate as one Gaussian release: variance m Delta^2 / (2 rho) each."""
+        sensitivity_squared = score_sensitivity_squared("indif", len(pairs), curator.relation)
+        scale_squared = curator.account.gaussian_scale(sensitivity_squared, share)
+        request = ScoreRequest("indif", pairs, scale_squared, merged=bool(merges))
+        return curator.scores(request, label="dependence of pairs", merges=merges)
+
+    def _choose(self, curator: Curator, scores: Scores, domain: Domain, share: Fraction) -> tuple[Clique, ...]:
+        """DenseMarg, then combination: the cliques to measure, from noisy scores and public facts."""
+        scale_squared = curator.account.gaussian_scale(marginal_sensitivity_squared(curator.relation), share)
+        phi = scores.records()
+        if self.shrink_scores:
+            phi = shrunk(phi, math.sqrt(scores.variance))
+        cells = [domain.cells(pair) for pair in scores.cliques]
+        places = list(select_pairs(phi, cells, math.sqrt(scale_squared), self.max_chosen_cells))
+        if self.uncovered == "connect":
+            covered = {name for place in places for name in scores.cliques[place]}
+            lonely = [name for name in domain.names if name not in covered]
+            places += connect(lonely, scores.cliques, phi, covered)
+        return combine([scores.cliques[place] for place in places], domain, self.gamma)
+
+    def _measure(
+        self, curator: Curator, chosen: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
+    ) -> tuple[NoisyMarginal, ...]:
+        """Measure the chosen cliques, and again the one-way of every column in none of them."""
+        domain = curator.domain
+        merged_domain = domain.merged(merges)
+        covered = {name for names in chosen for name in names}
+        lonely = [(name,) for name in informative_columns(domain) if name not in covered]
+        cells = [merged_domain.cells(names) for names in chosen] + [domain.cells(names) for names in lonely]
+        sensitivity_squared = marginal_sensitivity_squared(curator.relation)
+        scales = {
+            count: curator.account.gaussian_scale(sensitivity_squared, part)
+            for count, part in zip(cells, allocate(share, cells), strict=True)
+        }
+        requests = [
+            MarginalRequest(names, scales[count], merged=bool(merges) and len(names) > 1)
+            for names, count in zip([*chosen, *lonely], cells, strict=True)
+        ]
+        return curator.measure(requests, label="chosen marginals", merges=merges)

@@ -1,0 +1,1 @@
+"""Exact counts by one kernel, whoever feeds it. PRIVATE: for the curator and INTERNAL comparisons only."""

@@ -1,0 +1,162 @@
+"""Where exact counts come from: a table streamed batch by batch through a codec, or codes in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.counts.kernel import BLOCK_ROWS, MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
+from margent.errors import MargentError
+from margent.schema.domain import Clique, Domain, Merge
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class CountSource(Protocol):
+    """Answers with exact contingency tables; the only thing a curator needs to know of a table.
+
+    Privacy: exact counts. Called by the curator (after the charge) and by the operator's own comparisons.
+    """
+
+    @property
+    def domain(self) -> Domain:
+        """The codes' domain, a function of the schema."""
+        ...
+
+    def count(self, cliques: Sequence[Clique], merges: Mapping[str, Merge] = NO_MERGES) -> list[NDArray[np.int64]]:
+        """One table a clique, int64, one axis a name in the clique's order; the empty clique is the total.
+
+        Raises: PlanError when a table has too many cells.
+        """
+        ...
+
+
+class Batches(Protocol):
+    """What is needed of a table: the same rows in every pass, some tens of thousands at a time."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """One pass over the rows."""
+        ...
+
+
+class Encoder(Protocol):
+    """What is needed of a codec: cells to codes."""
+
+    @property
+    def domain(self) -> Domain:
+        """The codes' domain, a function of the schema."""
+        ...
+
+    def encode(self, batch: pa.RecordBatch) -> Sequence[Codes]:
+        """One array of unsigned codes a column of the domain; never raises on a cell."""
+        ...
+
+
+@dataclass(frozen=True)
+class StreamedCounts:
+    """Exact counts of a table that is read again for every request; rows are never all in memory.
+
+    A request whose tables together have more than ``cells_at_once`` cells is split into several passes.
+
+    Privacy: exact counts; see `CountSource`.
+    """
+
+    source: Batches = field(repr=False)
+    codec: Encoder = field(repr=False)
+    max_cells: int = MAX_CELLS
+    cells_at_once: int = MAX_CELLS
+
+    @property
+    def domain(self) -> Domain:
+        """The codes' domain, a function of the schema."""
+        return self.codec.domain
+
+    def count(self, cliques: Sequence[Clique], merges: Mapping[str, Merge] = NO_MERGES) -> list[NDArray[np.int64]]:
+        """One table a clique, as `CountSource.count`."""
+        tables: list[NDArray[np.int64]] = []
+        for group in self._passes(cliques, merges):
+            tally = Tally(self.domain, group, merges, max_cells=self.max_cells)
+            for columns, rows in _blocks(self._coded()):
+                tally.add(columns, rows)
+            tables += tally.tables()
+        return tables
+
+    def _passes(self, cliques: Sequence[Clique], merges: Mapping[str, Merge]) -> list[list[Clique]]:
+        """The request in order, cut so that only a single large table has more than the cap's cells."""
+        merged = self.domain.merged(merges)
+        sizes = [checked_cells(merged, clique, self.max_cells) for clique in cliques]
+        groups: list[list[Clique]] = []
+        held = self.cells_at_once
+        for clique, size in zip(cliques, sizes, strict=True):
+            if held + size > self.cells_at_once or not groups:
+                groups.append([])
+                held = 0
+            groups[-1].append(clique)
+            held += size
+        return groups
+
+    def _coded(self) -> Iterator[tuple[Sequence[Codes], int]]:
+        for batch in self.source.batches():
+            fault = ""
+            try:
+                columns = self.codec.encode(batch)
+            except Exception as error:
+                # A fault of this program; its text may hold a cell, so only its kind goes on.
+                fault = type(error).__name__
+            if fault:
+                raise MargentError(f"internal fault: a batch could not be coded ({fault})")
+            yield columns, batch.num_rows
+
+
+@dataclass(frozen=True)
+class CodedCounts:
+    """Exact counts of codes held in memory.
+
+    Shapes: ``columns`` has one unsigned array of n codes a column of ``domain``.
+    Privacy: exact counts; see `CountSource`.
+
+    >>> codes = CodedCounts([np.array([0, 1, 1], np.uint8), np.array([2, 0, 0], np.uint8)],
+    ...                     Domain(("a", "b"), (2, 3)))
+    >>> [table.tolist() for table in codes.count([(), ("a",), ("a", "b")])]
+    [3, [1, 2], [[0, 0, 1], [2, 0, 0]]]
+    """
+
+    columns: Sequence[Codes] = field(repr=False)
+    domain: Domain
+    max_cells: int = MAX_CELLS
+
+    def __post_init__(self) -> None:
+        """Refuse columns that are no table over the domain."""
+        if len(self.columns) != len(self.domain.names) or len({len(column) for column in self.columns}) > 1:
+            raise ValueError("codes need one array a column of the domain, all of one length")
+
+    def count(self, cliques: Sequence[Clique], merges: Mapping[str, Merge] = NO_MERGES) -> list[NDArray[np.int64]]:
+        """One table a clique, as `CountSource.count`."""
+        tally = Tally(self.domain, cliques, merges, max_cells=self.max_cells)
+        tally.add(self.columns, len(self.columns[0]) if self.columns else 0)
+        return tally.tables()
+
+
+def _blocks(coded: Iterator[tuple[Sequence[Codes], int]]) -> Iterator[tuple[Sequence[Codes], int]]:
+    """Join small batches until a block is full: a count costs its table's cells, however few the rows."""
+    waiting: list[Sequence[Codes]] = []
+    rows = 0
+    for columns, count in coded:
+        waiting.append(columns)
+        rows += count
+        if rows >= BLOCK_ROWS:
+            yield _joined(waiting), rows
+            waiting, rows = [], 0
+    if rows:
+        yield _joined(waiting), rows
+
+
+def _joined(parts: Sequence[Sequence[Codes]]) -> Sequence[Codes]:
+    if len(parts) == 1:
+        return parts[0]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]

@@ -1,0 +1,79 @@
+"""What can go wrong, as a tree a caller can catch at any height.
+
+    MargentError
+    ├── UsageError        exit 2   an option or argument is off
+    ├── SchemaError       exit 3   the schema file, or a header that differs from it; lists every fault
+    ├── TableError        exit 3   a table's container cannot be read or written
+    ├── TranscriptError   exit 3   a release folder or measurements file cannot be read
+    ├── BudgetError       exit 4   the privacy budget does not allow it
+    └── PlanError         exit 5   the public plan is larger than this machine or a stated cap
+
+Every message names the field or file, the limit and the next step. None holds a private value: whoever
+raises one of these from code that has seen a cell must build the text from the schema alone and raise
+``from None``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class MargentError(Exception):
+    """Root of every error that Margent raises on purpose; ``exit_code`` is what the command line returns."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(MargentError):
+    """An option or argument is missing, malformed or contradicts another."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a schema: where (a JSON pointer, or a column's name) and what, with the next step."""
+
+    pointer: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '/'}: {self.message}"
+
+
+class SchemaError(MargentError):
+    """A schema, or a table's header against it, has one or more faults; all of them are listed at once."""
+
+    exit_code = 3
+
+    def __init__(self, faults: Sequence[Fault], subject: str = "the schema") -> None:
+        self.faults = tuple(faults)
+        count = len(self.faults)
+        heading = f"{subject} has {count} fault{'s' if count != 1 else ''}:"
+        super().__init__("\n".join([heading, *(f"  {fault}" for fault in self.faults)]))
+
+
+class TableError(MargentError):
+    """A table's container cannot be opened, read or written; the text never depends on a row."""
+
+    exit_code = 3
+
+
+class TranscriptError(MargentError):
+    """A release folder or measurements file is absent, damaged or of an unknown version."""
+
+    exit_code = 3
+
+
+class BudgetError(MargentError):
+    """The privacy budget does not allow what was asked."""
+
+    exit_code = 4
+
+
+class PlanError(MargentError):
+    """The plan, made from public facts alone, needs more than a stated cap or this machine has."""
+
+    exit_code = 5

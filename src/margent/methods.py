@@ -1,0 +1,75 @@
+"""A method = a collector (which spends) + a synthesizer (which is free). The only place that joins them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from margent.collectors.collector import Collector
+from margent.collectors.independent import Independent
+from margent.collectors.privsyn import PrivSyn
+from margent.errors import UsageError
+from margent.synthesizers.gum import Gum
+from margent.synthesizers.independent import IndependentColumns
+from margent.synthesizers.model import Synthesizer
+
+DEFAULT_METHOD = "privsyn"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A published or own method: what it buys, how it builds records, what it is good at, where it comes from."""
+
+    name: str
+    collector: Collector
+    synthesizer: Synthesizer
+    buys: str
+    good_at: str
+    source: str
+
+
+METHODS: tuple[Method, ...] = (
+    Method(
+        "privsyn",
+        PrivSyn(),
+        Gum(),
+        "all one-way tables, a score for every pair, then the pairs (and small merged tables) worth their noise",
+        "tables of up to some hundred columns with many weak dependences",
+        "Zhang et al., PrivSyn, USENIX Security 2021, with its errors corrected",
+    ),
+    Method(
+        "independent",
+        Independent(),
+        IndependentColumns(),
+        "one-way tables only",
+        "a baseline, and very small budgets: every column right, no dependence between columns",
+        "baseline",
+    ),
+)
+
+SYNTHESIZERS: tuple[Synthesizer, ...] = (Gum(), IndependentColumns())
+
+
+def method_named(name: str) -> Method:
+    """Return the method of this name.
+
+    Privacy: none.
+    Raises: UsageError listing the names there are.
+    """
+    for method in METHODS:
+        if method.name == name:
+            return method
+    known = ", ".join(method.name for method in METHODS)
+    raise UsageError(f"there is no method {name!r}; the methods are: {known} (see `margent methods`)")
+
+
+def synthesizer_named(name: str) -> Synthesizer:
+    """Return the synthesizer of this name, with its default parameters.
+
+    Privacy: none.
+    Raises: UsageError listing the names there are.
+    """
+    for synthesizer in SYNTHESIZERS:
+        if synthesizer.name == name:
+            return synthesizer
+    known = ", ".join(synthesizer.name for synthesizer in SYNTHESIZERS)
+    raise UsageError(f"there is no synthesizer {name!r}; the synthesizers are: {known}")

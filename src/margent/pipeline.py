@@ -1,0 +1,144 @@
+"""The whole flow: a private table and a public schema in, a synthetic table out.
+
+A release is a function of a public schema and a list of noisy answers; privacy is spent only to make that
+list. It is spent in one line of `measure`, marked below. Everything in `from_transcript` is free.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from margent.counts.source import StreamedCounts
+from margent.errors import SchemaError, UsageError
+from margent.methods import DEFAULT_METHOD, method_named, synthesizer_named
+from margent.plan import make_plan
+from margent.privacy.budget import Budget
+from margent.privacy.curator import DataCurator
+from margent.privacy.ledger import Ledger
+from margent.progress import Progress, silent
+from margent.release.release import Release
+from margent.schema.check import unsupported
+from margent.schema.codec import Codec
+from margent.schema.fields import Schema
+from margent.tables.options import ReadOptions
+from margent.tables.source import open_table
+from margent.transcript import Transcript
+
+MAX_ROWS = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What was bought, and the kind of table it was bought from (so that the same kind can be written)."""
+
+    transcript: Transcript
+    kind: str
+
+
+def synthesize(
+    table: str | Path | object,
+    schema: Schema,
+    *,
+    budget: Budget,
+    method: str = DEFAULT_METHOD,
+    rows: int | None = None,
+    seed: int | None = None,
+    read: ReadOptions | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
+
+    ``table`` is a path (CSV, TSV, Parquet, Feather) or any object with the Arrow stream interface (pandas,
+    polars, pyarrow, DuckDB). ``rows`` defaults to the noisy number of records; ``seed`` (default: a fresh random
+    one) governs sampling only and never the privacy noise.
+
+    Shapes: the release has ``rows`` records and every output column of the schema.
+    Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it.
+    Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged.
+    """
+    seed, rows = checked_seed(seed), checked_rows(rows)
+    measured = measure(table, schema, budget=budget, method=method, rows=rows, read=read, progress=progress)
+    return from_transcript(
+        measured.transcript,
+        budget=budget,
+        synthesizer=method_named(method).synthesizer.name,
+        rows=rows,
+        seed=seed,
+        kind=measured.kind,
+        progress=progress,
+    )
+
+
+def measure(
+    table: str | Path | object,
+    schema: Schema,
+    *,
+    budget: Budget,
+    method: str = DEFAULT_METHOD,
+    rows: int | None = None,
+    read: ReadOptions | None = None,
+    progress: Progress = silent,
+) -> Measured:
+    """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
+
+    Privacy: the transcript is (epsilon, delta)-differentially private for the schema's unit.
+    Raises: as `synthesize`.
+    """
+    chosen = method_named(method)
+    if faults := unsupported(schema):
+        raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
+    make_plan(schema, budget, chosen, rows).require_fits()
+    with open_table(table, schema, read or ReadOptions()) as source:
+        counts = StreamedCounts(source, Codec(schema))
+        curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
+        transcript = chosen.collector.collect(curator, budget)  # privacy is spent here, and nowhere else
+        return Measured(transcript, source.kind)
+
+
+def from_transcript(
+    transcript: Transcript,
+    *,
+    budget: Budget,
+    synthesizer: str,
+    rows: int | None = None,
+    seed: int | None = None,
+    kind: str = "csv",
+    progress: Progress = silent,
+) -> Release:
+    """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
+
+    Privacy: none: post-processing.
+    Raises: UsageError when rows, seed or the synthesizer's name is off.
+    """
+    seed, rows = checked_seed(seed), checked_rows(rows)
+    model = synthesizer_named(synthesizer).build(transcript, progress)
+    codes = model.sample(model.total if rows is None else rows, seed, progress)
+    return Release(transcript=transcript, budget=budget, synthesizer=synthesizer, codes=codes, seed=seed, kind=kind)
+
+
+def checked_rows(rows: int | None) -> int | None:
+    """Return a number of output rows that makes sense, or None for the noisy total.
+
+    Privacy: none.
+    Raises: UsageError when it is not a whole number in 0 .. 2^31.
+    """
+    if rows is None:
+        return None
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MAX_ROWS:
+        raise UsageError(f"rows must be a whole number from 0 to {MAX_ROWS}; leave it out for the noisy total")
+    return rows
+
+
+def checked_seed(seed: int | None) -> int:
+    """Return the seed, or a fresh one: it governs sampling only and is published with the release.
+
+    Privacy: none: no seed reaches the privacy noise.
+    Raises: UsageError when it is not a whole number in 0 .. 2^63 - 1.
+    """
+    if seed is None:
+        return secrets.randbelow(2**53)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise UsageError("seed must be a whole number from 0 to 2^63 - 1")
+    return seed

@@ -1,0 +1,170 @@
+"""What a run would buy, cost and need, from schema and options alone: it reads no data."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from margent.collectors.stage import Stage
+from margent.counts.kernel import MAX_CELLS
+from margent.errors import PlanError
+from margent.methods import Method
+from margent.privacy.budget import Budget
+from margent.privacy.curator import CELLS_AT_ONCE
+from margent.schema.codec import Codec
+from margent.schema.fields import Schema
+
+BASE_BYTES = 350 * 2**20
+"""What the libraries and the compiled code take before the first cell."""
+BYTES_PER_CELL = 40
+"""Exact counts, a block's counts, noise bits, noise and their sum: five 8-byte integers a cell."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The stages of a run and what they need; a function of schema and options.
+
+    Units: ``memory`` in bytes; stages in shares of the budget, cells, and records squared.
+    Privacy: none: no data is read.
+    """
+
+    method: str
+    budget: Budget
+    columns: tuple[tuple[str, int], ...]
+    stages: tuple[Stage, ...]
+    memory: int
+    rows: int | None
+
+    @property
+    def largest(self) -> int:
+        """Cells of the largest table that could be counted."""
+        return max((stage.largest for stage in self.stages), default=0)
+
+    def require_fits(self) -> None:
+        """Refuse a plan over the cap of one table or over this machine's memory.
+
+        Raises: PlanError with the sizes and what would make it fit.
+        """
+        if self.largest > MAX_CELLS:
+            wide = ", ".join(f"{name!r} ({size} codes)" for name, size in self.widest())
+            raise PlanError(
+                f"a table of {self.largest:,} cells would be needed, and the cap is {MAX_CELLS:,}; "
+                f"the widest columns are {wide}: give them fewer bins or categories, or role drop"
+            )
+        have = machine_memory()
+        if have is not None and self.memory > 0.9 * have:
+            raise PlanError(
+                f"the plan needs about {gigabytes(self.memory)} of memory and this machine has "
+                f"{gigabytes(have)}; give the widest columns fewer codes, or ask for fewer rows"
+            )
+
+    def widest(self, count: int = 3) -> tuple[tuple[str, int], ...]:
+        """The columns with most codes."""
+        return tuple(sorted(self.columns, key=lambda column: (-column[1], column[0]))[:count])
+
+    def verdict(self, expected_rows: int) -> tuple[float, str]:
+        """Expected total variation of an average one-way table due to noise, and what that means in words.
+
+        Units: a share of the records; the noise of a k-cell table has mean absolute value s sqrt(2/pi) a cell.
+        """
+        one_way = next((stage for stage in self.stages if stage.scale_squared is not None), None)
+        if one_way is None or one_way.scale_squared is None or not one_way.questions:
+            return 0.0, "there is nothing to measure: every column has one possible value"
+        noise = math.sqrt(2 * one_way.scale_squared / math.pi)
+        error = 0.5 * noise * one_way.cells / one_way.questions / max(expected_rows, 1)
+        if error < 0.01:
+            return error, "good: single columns will be close to exact"
+        if error < 0.05:
+            return error, "usable: single columns will be right to a few percent"
+        if error < 0.2:
+            return (
+                error,
+                "coarse: only common values of single columns will be right; use fewer or coarser columns",
+            )
+        return error, "mostly noise: raise epsilon, drop columns, or use much coarser bins"
+
+    def to_json(self, expected_rows: int | None = None) -> dict[str, Any]:
+        """The plan as JSON, for a program."""
+        document: dict[str, Any] = {
+            "method": self.method,
+            "epsilon": str(self.budget.epsilon),
+            "delta": str(self.budget.delta),
+            "accountant": self.budget.accountant,
+            "total": float(self.budget.total),
+            "columns": [{"name": name, "codes": size} for name, size in self.columns],
+            "stages": [_stage_to_json(stage, expected_rows) for stage in self.stages],
+            "memoryBytes": self.memory,
+        }
+        if expected_rows is not None:
+            error, words = self.verdict(expected_rows)
+            document["expectedRows"] = expected_rows
+            document["verdict"] = {"oneWayError": error, "words": words}
+        return document
+
+
+def make_plan(schema: Schema, budget: Budget, method: Method, rows: int | None = None) -> Plan:
+    """Plan a run of ``method`` on any table of this schema.
+
+    Privacy: none: no data is read.
+    """
+    domain = Codec(schema).domain
+    stages = method.collector.stages(domain, budget)
+    held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
+    answers = sum(stage.cells for stage in stages if stage.scale_squared is not None and stage.largest > 1)
+    memory = BASE_BYTES + BYTES_PER_CELL * held + 8 * min(answers, 2**40) + 8 * len(domain.names) * (rows or 0)
+    return Plan(
+        method=method.name,
+        budget=budget,
+        columns=tuple(zip(domain.names, domain.sizes, strict=True)),
+        stages=stages,
+        memory=memory,
+        rows=rows,
+    )
+
+
+def machine_memory() -> int | None:
+    """Bytes of memory of this machine, or None where the system does not tell.
+
+    Privacy: none.
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def gigabytes(count: int) -> str:
+    """Bytes as a person reads them.
+
+    >>> gigabytes(3 * 2**29)
+    '1.5 GiB'
+    """
+    return f"{count / 2**30:,.1f} GiB"
+
+
+def cell_error(scale_squared: Fraction) -> float:
+    """Mean absolute error of one noisy cell in records: s sqrt(2/pi).
+
+    >>> round(cell_error(Fraction(100)), 2)
+    7.98
+    """
+    return math.sqrt(2 * scale_squared / math.pi)
+
+
+def _stage_to_json(stage: Stage, expected_rows: int | None) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": stage.name,
+        "share": float(stage.share),
+        "questions": stage.questions,
+        "largestTableCells": stage.largest,
+        "cells": stage.cells,
+        "note": stage.note,
+    }
+    if stage.scale_squared is not None:
+        document["cellErrorRecords"] = cell_error(stage.scale_squared)
+        if expected_rows:
+            document["cellErrorShare"] = document["cellErrorRecords"] / expected_rows
+    return document

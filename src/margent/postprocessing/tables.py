@@ -1,0 +1,178 @@
+"""Noisy answers as tables of real numbers over the working domain, each cell with its variance.
+
+The *working domain* is where records are built: merged codes count as one, and codes that the schema says are
+never written are left out, their records spread over the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.schema.domain import Clique, Domain
+from margent.transcript import NoisyMarginal, Transcript
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Estimated counts over a clique with the variance of each cell, errors independent between cells.
+
+    Shapes: ``values`` and ``variance`` have one axis a name of ``clique``.
+    Units: records; ``variance`` in records squared.
+    """
+
+    clique: Clique
+    values: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingDomain:
+    """Where records are built: for each column, which working code every schema code belongs to.
+
+    Shapes: ``groups[name]`` has one entry a code of ``full``: its working code, or -1 if it is never written.
+    Privacy: none: from the schema and the transcript's public merges.
+    """
+
+    full: Domain
+    groups: Mapping[str, NDArray[np.int64]]
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The working codes as a domain of their own."""
+        return Domain(self.full.names, tuple(int(self.groups[name].max()) + 1 for name in self.full.names))
+
+    def written(self, name: str) -> NDArray[np.int64]:
+        """The schema codes that are ever written, those of one working code after another."""
+        groups = self.groups[name]
+        order = np.argsort(groups, kind="stable")
+        return order[groups[order] >= 0]
+
+    def firsts(self, name: str) -> NDArray[np.int64]:
+        """The lowest schema code of each working code."""
+        written = self.written(name)
+        return written[np.unique(self.groups[name][written], return_index=True)[1]]
+
+    def mixed(self, name: str) -> dict[int, NDArray[np.int64]]:
+        """The schema codes of every working code that has more than one."""
+        written = self.written(name)
+        groups, starts, counts = np.unique(
+            self.groups[name][written], return_index=True, return_counts=True
+        )
+        return {
+            int(group): written[start : start + count]
+            for group, start, count in zip(groups, starts, counts, strict=True)
+            if count > 1
+        }
+
+
+def working_domain(transcript: Transcript, sampleable: Mapping[str, NDArray[np.bool_]] | None = None) -> WorkingDomain:
+    """The transcript's merged domain without the codes that are never written.
+
+    Shapes: ``sampleable[name]`` has one entry a code; a column that is absent may use all of its codes.
+    Privacy: none: post-processing.
+    """
+    groups = {}
+    for name, size in zip(transcript.domain.names, transcript.domain.sizes, strict=True):
+        merge = transcript.merges.get(name)
+        merged = np.arange(size) if merge is None else np.asarray(merge.groups, dtype=np.int64)
+        written = np.ones(size, dtype=np.bool_) if sampleable is None else sampleable.get(name)
+        if written is None or not written.any():
+            written = np.ones(size, dtype=np.bool_)
+        kept = np.unique(merged[written])
+        groups[name] = np.where(written, np.searchsorted(kept, merged), -1)
+    return WorkingDomain(transcript.domain, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a transcript says about the working domain: one table a clique, and the number of records.
+
+    Units: ``total`` in records: n^ = max(0, inverse-variance mean of the totals of all answers).
+    """
+
+    working: WorkingDomain
+    tables: tuple[Table, ...]
+    total: float
+
+
+def evidence(transcript: Transcript, working: WorkingDomain) -> Evidence:
+    """Restate every noisy marginal over the working domain; answers to the same question are averaged.
+
+    A table that loses never-written codes is scaled up to the total again: their records are taken to be
+    like the others.
+
+    Privacy: none: post-processing.
+    """
+    whole = [_merged(answer, transcript) for answer in transcript.marginals]
+    total = max(0.0, mean_total(whole))
+    kept = [_written(table, transcript, working, total) for table in whole]
+    by_clique: dict[Clique, list[Table]] = {}
+    for table in kept:
+        by_clique.setdefault(table.clique, []).append(table)
+    return Evidence(working, tuple(average(tables) for tables in by_clique.values()), total)
+
+
+def mean_total(tables: Sequence[Table]) -> float:
+    """Inverse-variance mean of the tables' totals: weights 1/(s^2 c) for c cells of variance s^2.
+
+    Units: records; 0 without tables. Privacy: none: post-processing.
+    """
+    if not tables:
+        return 0.0
+    weights = np.array([1.0 / float(table.variance.sum()) for table in tables])
+    totals = np.array([float(table.values.sum()) for table in tables])
+    return float((weights * totals).sum() / weights.sum())
+
+
+def average(tables: Sequence[Table]) -> Table:
+    """Inverse-variance mean, cell by cell, of tables over one clique. Privacy: none: post-processing."""
+    if len(tables) == 1:
+        return tables[0]
+    precision = np.sum([1.0 / table.variance for table in tables], axis=0)
+    values = np.sum([table.values / table.variance for table in tables], axis=0) / precision
+    return Table(tables[0].clique, values, 1.0 / precision)
+
+
+def _merged(answer: NoisyMarginal, transcript: Transcript) -> Table:
+    """The answer over the merged domain: counts and variances of a group add up."""
+    values = answer.counts.astype(np.float64)
+    variance = np.full(values.shape, float(answer.variance))
+    if not answer.merged:
+        for axis, name in enumerate(answer.clique):
+            merge = transcript.merges.get(name)
+            if merge is not None:
+                groups = np.asarray(merge.groups)
+                values = _summed_by(values, groups, merge.size, axis)
+                variance = _summed_by(variance, groups, merge.size, axis)
+    return Table(answer.clique, values, variance)
+
+
+def _summed_by(values: NDArray[np.float64], groups: NDArray[np.int64], size: int, axis: int) -> NDArray[np.float64]:
+    """Sum the entries of each group along an axis."""
+    moved = np.moveaxis(values, axis, 0)
+    summed = np.zeros((size, *moved.shape[1:]))
+    np.add.at(summed, groups, moved)
+    return np.moveaxis(summed, 0, axis)
+
+
+def _written(table: Table, transcript: Transcript, working: WorkingDomain, total: float) -> Table:
+    """The table without groups that are never written, scaled up to the total where that is well known."""
+    values, variance = table.values, table.variance
+    for axis, name in enumerate(table.clique):
+        merge = transcript.merges.get(name)
+        groups = working.groups[name]
+        merged = np.arange(groups.size) if merge is None else np.asarray(merge.groups)
+        kept = np.unique(merged[groups >= 0])
+        if kept.size < values.shape[axis]:
+            values, variance = np.take(values, kept, axis), np.take(variance, kept, axis)
+    if values.size == table.values.size:
+        return table
+    left, deviation = float(values.sum()), float(variance.sum()) ** 0.5
+    # Where the noise could explain what is left, the ratio would be noise; then only the total is put right.
+    ratio = total / left if left > 3 * deviation and total > 0 else 1.0
+    return Table(table.clique, values * ratio, variance * ratio**2)

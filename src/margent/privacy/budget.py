@@ -1,0 +1,115 @@
+"""A budget: how much privacy a data set may lose, between which neighbors, and who counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import get_args
+
+from margent.errors import UsageError
+from margent.privacy.accounting import Account, account_named
+from margent.privacy.charge import Relation
+from margent.privacy.statement import Numeral, check_delta, check_epsilon, exact
+
+DEFAULT_DELTA = Fraction(1, 10**9)
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """The promise (epsilon, delta) for one neighbor relation, priced by one accountant; exact.
+
+    Numbers may be given as int, float, text or Fraction; a float means its shortest decimal text. ``delta``
+    is 1e-9 unless given, and 0 with accountant 'pure'.
+
+    Units: epsilon and delta as in (epsilon, delta)-differential privacy; ``total`` in the account's unit.
+    Raises: UsageError listing everything wrong with the four values.
+
+    >>> budget = Budget(0.1, delta="1e-6")
+    >>> budget.epsilon, budget.delta, budget.account.name
+    (Fraction(1, 10), Fraction(1, 1000000), 'gdp')
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    accountant: str
+    relation: Relation
+
+    def __init__(
+        self,
+        epsilon: Numeral | None = None,
+        delta: Numeral | None = None,
+        accountant: str = "gdp",
+        relation: Relation = "add-remove",
+    ) -> None:
+        """Read the four values exactly; UsageError lists all that is wrong with them."""
+        faults: list[str] = []
+        values = {
+            "accountant": _collect(faults, lambda: account_named(accountant).name),
+            "epsilon": _collect(faults, lambda: _epsilon(epsilon)),
+            "delta": _collect(faults, lambda: _delta(delta, accountant)),
+            "relation": _collect(faults, lambda: _relation(relation)),
+        }
+        if faults:
+            raise UsageError("\n".join(faults))
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    @property
+    def account(self) -> Account:
+        """How charges against this budget are priced."""
+        return account_named(self.accountant)
+
+    @property
+    def total(self) -> Fraction:
+        """The most that charges may add up to, in the account's unit; rounded down."""
+        return self.account.total(self.epsilon, self.delta)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What a careful reader would remark about these numbers, in plain sentences; never an error."""
+        remarks = []
+        if self.epsilon > 10:
+            remarks.append(
+                f"epsilon {float(self.epsilon):g} is above 10: so loose a bound on what the release reveals "
+                "about a person promises little; 1 is a common choice, smaller protects more"
+            )
+        if self.delta > 0:
+            remarks.append(
+                f"delta {float(self.delta):g} should be well below 1 over the number of people in the table: "
+                f"it suits tables of far fewer than {float(1 / self.delta):.3g} people"
+            )
+        return tuple(remarks)
+
+
+def _collect(faults: list[str], read: Callable[[], object]) -> object:
+    try:
+        return read()
+    except UsageError as fault:
+        faults.append(str(fault))
+        return None
+
+
+def _epsilon(value: object) -> Fraction:
+    if value is None:
+        raise UsageError("epsilon is missing: say how much privacy may be spent, for example epsilon 1")
+    return check_epsilon(exact(value, "epsilon"))
+
+
+def _delta(value: object, accountant: str) -> Fraction:
+    if value is None:
+        return Fraction(0) if accountant == "pure" else DEFAULT_DELTA
+    delta = exact(value, "delta")
+    if accountant == "pure":
+        if delta != 0:
+            raise UsageError("delta must be 0 with accountant 'pure': leave it out, or choose accountant 'gdp'")
+        return delta
+    return check_delta(delta)
+
+
+def _relation(value: object) -> Relation:
+    for relation in get_args(Relation):
+        if value == relation:
+            known: Relation = relation
+            return known
+    raise UsageError(f"the neighbor relation must be 'add-remove' or 'replace', not {value!r}")

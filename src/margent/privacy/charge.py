@@ -1,0 +1,37 @@
+"""Charges: plain frozen records of what was asked of the data and what it costs. No arithmetic, no data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+Mechanism = Literal["discrete-gaussian", "discrete-laplace", "exponential"]
+Relation = Literal["add-remove", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One noisy answer's price, complete enough to be priced again by somebody else's accountant.
+
+    ``label`` says in words what was bought; ``query`` names the registered query (`margent.privacy.queries`)
+    and ``cliques`` what it was asked of. Public: written before the data is looked at.
+
+    Units: ``sensitivity_squared`` is the squared L2 sensitivity (discrete Gaussian), the squared L1
+    sensitivity (discrete Laplace) or the squared score sensitivity (exponential), in (records)^2;
+    ``scale_squared`` is s^2 of the discrete Gaussian, t^2 of the discrete Laplace, in the same unit, or None
+    for the exponential mechanism. ``cost`` is what the run's account is charged: mu^2/2 rounded up (gdp),
+    rho (zcdp) or epsilon (pure). ``delta`` is the part of delta it uses up itself (0 for all but partition
+    selection).
+    """
+
+    label: str
+    query: str
+    cliques: tuple[tuple[str, ...], ...]
+    mechanism: Mechanism
+    relation: Relation
+    sensitivity_squared: Fraction
+    scale_squared: Fraction | None
+    account: str
+    cost: Fraction
+    delta: Fraction = Fraction(0)

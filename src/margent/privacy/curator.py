@@ -1,0 +1,155 @@
+"""The door: exact counts come in, noisy answers go out, and the charge is written in between.
+
+This is the one module (besides the operator's own INTERNAL comparisons) that holds exact counts. Every method
+below does the same three things in the same order: price the request from public facts, spend (all of it or
+nothing), and only then look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.counts.source import CountSource
+from margent.errors import PlanError
+from margent.privacy import scores as exact_scores
+from margent.privacy.accounting import Account
+from margent.privacy.charge import Charge, Relation
+from margent.privacy.ledger import Ledger
+from margent.privacy.noise import discrete_gaussian
+from margent.privacy.queries import SCORE_LATTICE, marginal_charge, score_charge
+from margent.privacy.requests import NO_MERGES, MarginalRequest, ScoreRequest
+from margent.progress import Progress, silent
+from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.fields import Schema
+from margent.transcript import NoisyMarginal, Scores
+
+CELLS_AT_ONCE = 2**25
+"""Exact cells held at a time (256 MiB); a larger request takes several passes over the same snapshot."""
+
+
+class GaussianNoise(Protocol):
+    """Independent draws of the discrete Gaussian; tests put a pinned one in its place, nobody else does."""
+
+    def __call__(self, count: int, scale_squared: Fraction) -> NDArray[np.int64]:
+        """Return ``count`` draws with parameter s^2."""
+        ...
+
+
+@dataclass(frozen=True)
+class DataCurator:
+    """Answers from exact counts plus exact noise; exact counts never leave its methods.
+
+    Privacy: every answer's charge is in ``ledger`` before the counts it needs are taken.
+    """
+
+    schema: Schema
+    source: CountSource
+    ledger: Ledger
+    noise: GaussianNoise = discrete_gaussian
+    progress: Progress = field(default=silent)
+
+    @property
+    def domain(self) -> Domain:
+        """The codes' domain, a function of the schema."""
+        return self.source.domain
+
+    @property
+    def account(self) -> Account:
+        """How charges are priced in this run."""
+        return self.ledger.budget.account
+
+    @property
+    def relation(self) -> Relation:
+        """Which tables count as neighbors in this run."""
+        return self.ledger.budget.relation
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges written so far, in order."""
+        return self.ledger.charges
+
+    def measure(
+        self, requests: Sequence[MarginalRequest], *, label: str, merges: Mapping[str, Merge] = NO_MERGES
+    ) -> tuple[NoisyMarginal, ...]:
+        """Contingency tables plus discrete Gaussian noise in every cell, one charge a table.
+
+        Shapes: answer i has the shape of its clique (merged where the request says so).
+        Privacy: L2 sensitivity 1 (add-remove) or sqrt 2 (replace) a table; charged together, before the look.
+        Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
+        """
+        charges = [marginal_charge(request, label, self.relation, self.account) for request in requests]
+        places = self.ledger.spend(charges)
+        answers: list[NoisyMarginal] = []
+        cliques = [request.clique for request in requests]
+        merged = [request.merged for request in requests]
+        for position, exact in self._exact_tables(cliques, merged, merges, label):
+            request = requests[position]
+            noise = self.noise(exact.size, request.scale_squared).reshape(exact.shape)
+            answers.append(
+                NoisyMarginal(
+                    clique=request.clique,
+                    counts=_checked_sum(exact, noise),
+                    variance=request.scale_squared,
+                    charge=places[position],
+                    merged=request.merged,
+                )
+            )
+        return tuple(answers)
+
+    def scores(self, request: ScoreRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Scores:
+        """One score a clique on its integer lattice, each with its own draw; one charge for the vector.
+
+        Privacy: L2 sensitivity of the vector as registered in `margent.privacy.queries`.
+        Raises: BudgetError when the charge passes the budget (nothing is then looked at).
+        """
+        (place,) = self.ledger.spend([score_charge(request, label, self.relation, self.account)])
+        values = np.zeros(len(request.cliques), dtype=np.int64)
+        merged = [request.merged] * len(request.cliques)
+        for position, exact in self._exact_tables(request.cliques, merged, merges, label):
+            values[position] = exact_scores.indif(exact)
+        noise = self.noise(values.size, request.scale_squared)
+        lattice = SCORE_LATTICE[request.kind]
+        return Scores(
+            kind=request.kind,
+            cliques=request.cliques,
+            values=_checked_sum(values, noise),
+            denominator=lattice,
+            variance=request.scale_squared / lattice**2,
+            charge=place,
+            merged=request.merged,
+        )
+
+    def _exact_tables(
+        self, cliques: Sequence[Clique], merged: Sequence[bool], merges: Mapping[str, Merge], label: str
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield (position, exact table) in order, holding at most `CELLS_AT_ONCE` cells unless one has more."""
+        domains = {True: self.domain.merged(merges), False: self.domain}
+        done = 0
+        while done < len(cliques):
+            end, cells = done, 0
+            while end < len(cliques) and merged[end] == merged[done]:
+                cells += domains[merged[end]].cells(cliques[end])
+                if cells > CELLS_AT_ONCE and end > done:
+                    break
+                end += 1
+            self.progress(label, done / len(cliques))
+            tables = self.source.count(cliques[done:end], merges if merged[done] else NO_MERGES)
+            yield from enumerate(tables, start=done)
+            done = end
+        self.progress(label, 1.0)
+
+
+def _checked_sum(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Exact plus noise in int64; refused, by the noise alone, where the scale is so wide that it could wrap."""
+    if noise.size and int(np.abs(noise).max()) >= 2**62:
+        raise PlanError(
+            "the noise is wider than 64-bit counts: the budget is too small for this many questions; "
+            "raise epsilon or drop columns"
+        )
+    return exact + noise

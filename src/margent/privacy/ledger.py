@@ -1,0 +1,122 @@
+"""The ledger: an append-only list of charges that can never add up to more than its budget's total.
+
+Two-phase: a caller that wants answers has all of their charges checked and written first, and looks at the
+data afterwards. Nothing is ever refunded: a charge whose answer was lost stays spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from threading import Lock
+from typing import NoReturn, get_args
+
+from margent.errors import BudgetError
+from margent.privacy.budget import Budget
+from margent.privacy.charge import Charge, Mechanism
+from margent.privacy.statement import shown
+
+
+class Ledger:
+    """sum of costs <= budget.total, after every call and on every path, whoever calls from whichever thread.
+
+    Units: costs, ``spent`` and ``left`` are in the budget's account: mu^2/2, rho or epsilon.
+    Privacy: this sum is the promise. For costs fixed as they come (chosen from earlier noisy answers) it is a
+    GDP, zCDP or pure filter: the whole run keeps the budget's (epsilon, delta).
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        """Open an empty ledger under ``budget``."""
+        self._budget = budget
+        self._total = budget.total
+        self._charges: tuple[Charge, ...] = ()
+        self._spent = Fraction(0)
+        self._lock = Lock()
+
+    @property
+    def budget(self) -> Budget:
+        """The budget this ledger keeps."""
+        return self._budget
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges in the order they were written."""
+        return self._charges
+
+    @property
+    def spent(self) -> Fraction:
+        """The sum of all costs so far, exactly."""
+        return self._spent
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent, exactly; never negative."""
+        return self._total - self._spent
+
+    def spend(self, charges: Sequence[Charge]) -> range:
+        """Write all of ``charges``, or none of them: the places in `charges` where they stand.
+
+        Raises: BudgetError listing every fault, or the sum that passes what is left; nothing is then written.
+        """
+        wanted = tuple(charges)
+        faults = [
+            f"charge {place} ({getattr(charge, 'label', '?')}): {fault}"
+            for place, charge in enumerate(wanted)
+            for fault in self._faults(charge)
+        ]
+        if faults:
+            raise BudgetError("nothing was charged:\n" + "\n".join(f"  {fault}" for fault in faults))
+        cost = sum((charge.cost for charge in wanted), Fraction(0))
+        with self._lock:
+            if cost > self.left:
+                raise BudgetError(
+                    f"nothing was charged: this costs {shown(cost)}, and {shown(self.left)} of the budget's "
+                    f"{shown(self._total)} is left: ask for less, or for noisier answers"
+                )
+            first = len(self._charges)
+            self._charges += wanted
+            self._spent += cost
+        return range(first, first + len(wanted))
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Never copied nor pickled: two copies would each spend the budget."""
+        raise TypeError("a ledger cannot be copied or pickled: pass the ledger itself")
+
+    def _faults(self, charge: Charge) -> Iterator[str]:
+        if type(charge) is not Charge:
+            yield "is not a Charge"
+            return
+        if charge.account != self._budget.accountant:
+            yield (
+                f"is priced by accountant {charge.account!r}, the budget's is {self._budget.accountant!r}: "
+                "price it with budget.account"
+            )
+        if charge.relation != self._budget.relation:
+            yield f"is for the relation {charge.relation!r}, the budget's is {self._budget.relation!r}"
+        if not _exact_positive(charge.cost):
+            yield f"its cost must be an exact Fraction above 0, not {shown(charge.cost)}"
+        elif fault := _mechanism_fault(charge):
+            yield fault
+        if type(charge.delta) is not Fraction or charge.delta != 0:
+            yield f"uses up delta {shown(charge.delta)} itself, and none of the budget's is set apart for it"
+
+
+def _exact_positive(value: object) -> bool:
+    # Only Fraction passes: no float (so no NaN and no infinity), no bool, no lookalike.
+    return type(value) is Fraction and value > 0
+
+
+def _mechanism_fault(charge: Charge) -> str | None:
+    """What is wrong with the mechanism's own figures; below D^2/(2 s^2) a price is too low in any account."""
+    if charge.mechanism not in get_args(Mechanism):
+        return f"names an unknown mechanism {charge.mechanism!r}"
+    if not _exact_positive(charge.sensitivity_squared):
+        return f"its squared sensitivity must be a Fraction above 0, not {shown(charge.sensitivity_squared)}"
+    if charge.mechanism == "exponential":
+        return None if charge.scale_squared is None else "an exponential mechanism has no noise scale"
+    if charge.scale_squared is None or not _exact_positive(charge.scale_squared):
+        return f"its squared noise scale must be a Fraction above 0, not {shown(charge.scale_squared)}"
+    gaussian_least = charge.sensitivity_squared / (2 * charge.scale_squared)
+    if charge.mechanism == "discrete-gaussian" and charge.cost < gaussian_least:
+        return f"costs {shown(charge.cost)}, less than Gaussian noise can: price it with budget.account"
+    return None

@@ -1,0 +1,134 @@
+"""The standard normal tail Q(x) = Pr[N(0, 1) > x] and its inverse to 320 bits, and rounding against us.
+
+Works in an mpmath context of its own, one a thread, so that neither the caller's precision nor another
+thread can change a digit. What leaves this module is a Fraction, rounded in a stated direction after a margin
+of 2^-180, which covers the arithmetic's own error (about 2^-300, or 2^-200 where a formula cancels). Prices
+and totals keep 80 bits, since they are added up and printed; a stated epsilon keeps 160, and a total gives up
+2^-79, so that what a budget's total converts back to is never more than its epsilon.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+Real = Any
+"""An mpmath number of this module's context (mpmath carries no types)."""
+
+PRECISION_BITS = 320
+PRICE_BITS = 80
+EPSILON_BITS = 160
+MARGIN = Fraction(1, 2**180)
+TOTAL_GIVES_UP = Fraction(1, 2**79)
+
+_contexts = threading.local()
+
+
+def context() -> Any:
+    """This thread's mpmath context of 320 bits; never the global ``mpmath.mp``."""
+    if not hasattr(_contexts, "mine"):
+        from mpmath import MPContext
+
+        _contexts.mine = MPContext()
+        _contexts.mine.prec = PRECISION_BITS
+    return _contexts.mine
+
+
+def real(value: Fraction | int) -> Real:
+    """An exact number as a 320-bit one."""
+    return context().mpf(value.numerator) / value.denominator
+
+
+def upper_tail(x: Real) -> Real:
+    """Q(x) = Pr[N(0, 1) > x] = erfc(x / sqrt 2) / 2, to full relative precision far into the tail.
+
+    >>> float(upper_tail(real(2)))
+    0.02275013194817921
+    """
+    mp = context()
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def upper_tail_inverse(tail: Real) -> Real:
+    """The x with Q(x) = ``tail``, for a tail in (0, 1/2]: Newton's method on ln Q, which is concave.
+
+    >>> float(upper_tail_inverse(upper_tail(real(3))))
+    3.0
+    """
+    mp = context()
+    target = mp.log(tail)
+    far = mp.sqrt(-2 * target)
+    x = mp.mpf(-NormalDist().inv_cdf(float(tail))) if target > -600 else far - mp.log(far * 2.5) / far
+    for _ in range(60):
+        value = upper_tail(x)
+        hazard = mp.exp(-x * x / 2) / (mp.sqrt(2 * mp.pi) * value)
+        step = (mp.log(value) - target) / hazard
+        x += step
+        if abs(step) < mp.ldexp(1 + abs(x), -PRECISION_BITS // 2 - 20):
+            return x  # quadratic convergence: the next step would be below the last bit
+    raise AssertionError("Newton's method on the normal tail must converge")  # pragma: no cover
+
+
+def rounded_up(x: Real, bits: int = PRICE_BITS) -> Fraction:
+    """A rational of about ``bits`` bits that is at least ``x`` > 0, and at most 1 + 2^(2 - bits) times it."""
+    value = _exactly(x) * (1 + MARGIN)
+    unit = _unit(value, bits)
+    return (value / unit).__ceil__() * unit
+
+
+def rounded_down(x: Real) -> Fraction:
+    """A rational of about 80 bits between 1 - 2^-77 and 1 - 2^-79 times ``x`` > 0."""
+    value = _exactly(x) * (1 - TOTAL_GIVES_UP)
+    unit = _unit(value, PRICE_BITS)
+    return (value / unit).__floor__() * unit
+
+
+def first_safe(value: Fraction, safe: Callable[[Fraction], bool], *, up: bool, bits: int) -> Fraction:
+    """``value`` > 0 if it is safe, else the first safe number 1, 3, 7, ... units of its last bit up or down.
+
+    The last word on every stated figure: whatever root finding did, what is returned has been checked.
+    """
+    step = _unit(value, bits) if up else -_unit(value, bits)
+    while not safe(value):
+        value += step
+        step *= 2
+    return value
+
+
+def root(rising: Callable[[Real], Real], low: Real, high: Real) -> Real:
+    """A point close to where ``rising`` crosses zero between ``low`` and ``high``: false position (Illinois).
+
+    Only a very good guess (to about 2^-100): whoever states a figure checks it, see `first_safe`.
+    """
+    mp = context()
+    at_low, at_high = rising(low), rising(high)
+    last_kept = 0
+    guess = high
+    for _ in range(300):
+        previous, guess = guess, (low * at_high - high * at_low) / (at_high - at_low)
+        value = rising(guess)
+        if value == 0 or abs(guess - previous) < mp.ldexp(abs(guess), -110):
+            break
+        if value < 0:
+            low, at_low = guess, value
+            at_high = at_high / 2 if last_kept == 1 else at_high
+            last_kept = 1
+        else:
+            high, at_high = guess, value
+            at_low = at_low / 2 if last_kept == -1 else at_low
+            last_kept = -1
+    return guess
+
+
+def _exactly(x: Real) -> Fraction:
+    mantissa, exponent = x.man_exp
+    if not x > 0:
+        raise AssertionError("only positive numbers are stated")  # pragma: no cover
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def _unit(value: Fraction, bits: int) -> Fraction:
+    return Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - bits)

@@ -1,0 +1,1 @@
+"""The output folder, whole or absent: table, measurements, charges, summary and page, by allow-list."""

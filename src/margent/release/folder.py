@@ -1,0 +1,59 @@
+"""Output folders appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from margent.errors import UsageError
+
+
+def refuse_existing(out: Path) -> None:
+    """Refuse an output path that exists, or whose parent does not, before anything is charged.
+
+    Raises: UsageError naming the path and the next step.
+    """
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"{out} exists already; choose another output folder or remove it first")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out.absolute().parent} is not a folder; create it first")
+
+
+@contextmanager
+def whole_folder(out: Path) -> Iterator[Path]:
+    """Give a temporary folder beside ``out`` and rename it to ``out`` on success; on any failure remove it.
+
+    Files and folder are flushed to disk before the rename, so a crash leaves all of it or nothing.
+
+    Raises: UsageError when ``out`` exists.
+    """
+    refuse_existing(out)
+    parent = out.absolute().parent
+    draft = parent / f".{out.name}.{secrets.token_hex(8)}.part"
+    draft.mkdir()
+    try:
+        yield draft
+        for path in sorted(draft.rglob("*"), reverse=True):
+            _flush(path)
+        _flush(draft)
+        # Another run may have made OUT meanwhile; on POSIX a rename onto an empty folder would replace it.
+        refuse_existing(out)
+        draft.rename(parent / out.name)
+        _flush(parent)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def _flush(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":
+        return  # folders cannot be opened for flushing there
+    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

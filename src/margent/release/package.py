@@ -1,0 +1,44 @@
+"""The released table's description as a Data Package: schema, labels and provenance, for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from margent.schema.fields import Schema
+from margent.schema.write import schema_to_json
+
+_MEDIA_TYPES = {
+    "csv": "text/csv",
+    "csv.gz": "application/gzip",
+    "tsv": "text/tab-separated-values",
+    "tsv.gz": "application/gzip",
+    "parquet": "application/vnd.apache.parquet",
+    "feather": "application/vnd.apache.arrow.file",
+}
+
+
+def data_package(schema: Schema, path: str, kind: str, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """A Data Package descriptor of the synthetic table; dropped columns are left out of its schema.
+
+    Privacy: none: a function of schema and options.
+    """
+    description = schema_to_json(schema)
+    written = set(schema.output_columns)
+    description["fields"] = [field for field in description["fields"] if field["name"] in written]
+    resource: dict[str, Any] = {
+        "name": "synthetic",
+        "title": "Synthetic table",
+        "path": path,
+        "mediatype": _MEDIA_TYPES.get(kind, "application/octet-stream"),
+        "schema": description,
+    }
+    if kind.startswith("tsv"):
+        resource["dialect"] = {"delimiter": "\t"}
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": "synthetic-table",
+        "title": schema.name or "Synthetic table",
+        "description": " ".join(summary["promise"]),
+        "resources": [resource],
+    }

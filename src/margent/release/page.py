@@ -1,0 +1,103 @@
+"""The release page: one self-contained HTML file that shows only what may be shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.privacy.budget import Budget
+from margent.release.promise import IF_NOT_GOOD_ENOUGH
+from margent.release.summary import one_way_answers, shares
+from margent.schema.codec import Codec
+from margent.transcript import NoisyMarginal, Transcript
+
+MAX_BARS = 40
+"""Bars in one chart; columns with more codes are drawn as sums over neighboring codes."""
+
+
+def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, Any], codes: NDArray[np.int32]) -> str:
+    """The page as HTML: promise, spend, and noisy against synthetic one-way tables with error bars.
+
+    Self-contained: inline SVG, no script, no request; everything is escaped.
+    Privacy: a function of schema, options, charges and noisy answers.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("margent.release", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    labels = Codec(transcript.schema).labels
+    distances = {entry["column"]: entry for entry in summary["oneWays"]["columns"]}
+    charts = [
+        _chart(name, answer, codes[:, transcript.domain.position[name]], labels[name], distances[name])
+        for name, answer in one_way_answers(transcript).items()
+    ]
+    return environment.get_template("release.html").render(
+        title=transcript.schema.name or "Synthetic table",
+        summary=summary,
+        charts=charts,
+        stages=_stages(transcript, budget),
+        next_steps=IF_NOT_GOOD_ENOUGH,
+    )
+
+
+def _stages(transcript: Transcript, budget: Budget) -> list[dict[str, Any]]:
+    """Charges summed by what they were for, in the order they were made."""
+    stages: dict[str, dict[str, Any]] = {}
+    for charge in transcript.charges:
+        stage = stages.setdefault(charge.label, {"label": charge.label, "answers": 0, "share": 0.0})
+        stage["answers"] += len(charge.cliques)
+        stage["share"] += float(charge.cost / budget.total)
+    return list(stages.values())
+
+
+def _chart(
+    name: str,
+    answer: NoisyMarginal,
+    column: NDArray[np.int32],
+    labels: tuple[str, ...],
+    distance: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Bars (synthetic share), marks (noisy share) and error bars (two noise deviations) of one column."""
+    size = answer.counts.size
+    width = -(-size // MAX_BARS)
+    starts = np.arange(0, size, width)
+    noisy = np.add.reduceat(answer.counts.astype(np.float64), starts)
+    synthetic = np.add.reduceat(np.bincount(column, minlength=size).astype(np.float64), starts)
+    members = np.diff(np.append(starts, size))
+    ends = [min(int(start) + width, size) - 1 for start in starts]
+    records = max(float(np.maximum(noisy, 0).sum()), 1.0)
+    deviation = np.sqrt(members * float(answer.variance)) / records
+    noisy_share, synthetic_share = np.maximum(noisy, 0) / records, shares(synthetic)
+    top = max(float(np.max(np.maximum(noisy_share + 2 * deviation, synthetic_share))), 1e-9)
+    bars = []
+    for place, (start, last) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        label = labels[start] if last == start else f"{labels[start]} – {labels[last]}"
+        low = max(noisy_share[place] - 2 * deviation[place], 0.0)
+        bars.append(
+            {
+                "label": label,
+                "synthetic": _percent(synthetic_share[place]),
+                "noisy": _percent(noisy_share[place]),
+                "plusminus": _percent(2 * deviation[place]),
+                "length": 100 * synthetic_share[place] / top,
+                "mark": 100 * noisy_share[place] / top,
+                "low": 100 * low / top,
+                "high": min(100.0, 100 * (noisy_share[place] + 2 * deviation[place]) / top),
+            }
+        )
+    return {"name": name, "bars": bars, "grouped": width > 1, "distance": distance}
+
+
+def _percent(share: float) -> str:
+    if share != 0 and abs(share) < 0.0005:
+        digits = min(6, 1 - math.floor(math.log10(abs(share) * 100)))
+        return f"{100 * share:.{max(digits, 1)}f} %"
+    return f"{100 * share:.1f} %"

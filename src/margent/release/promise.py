@@ -1,0 +1,89 @@
+"""What a release may say in words: who is protected, what was spent, what may be published, what to do next.
+
+Built from schema, budget and charges alone, so the same sentences stand in the terminal, on the page and in
+``summary.json``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from margent.privacy.budget import Budget
+from margent.schema.fields import PersonUnit, Schema
+from margent.transcript import Transcript
+
+
+def who_is_protected(schema: Schema, budget: Budget) -> str:
+    """One sentence naming the protected unit and the neighbor relation.
+
+    Privacy: none: a function of schema and options.
+    """
+    unit = schema.unit
+    if isinstance(unit, PersonUnit):
+        rows = "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows each"
+        who = f"every person, as identified by the column {unit.field!r} ({rows})"
+    else:
+        who = "every single row"
+    if budget.relation == "replace":
+        return f"Protected: {who}: no row can be told from any other it might have been; the number of rows is public."
+    return f"Protected: {who}: nobody can tell whether it was in the table or what it said."
+
+
+def what_epsilon_means(budget: Budget) -> str:
+    """What (epsilon, delta) promises, as a change of odds.
+
+    Privacy: none.
+    """
+    factor = math.exp(min(float(budget.epsilon), 700.0))
+    shown = f"{factor:.3g}" if factor < 1e6 else "more than a million"
+    return (
+        f"Whoever reads the release, whatever else they know, can change their odds about any one protected "
+        f"unit by a factor of at most {shown} (epsilon {number(budget.epsilon)}), except with probability "
+        f"{number(budget.delta)} (delta)."
+    )
+
+
+def what_was_spent(transcript: Transcript, budget: Budget) -> str:
+    """How much of the budget the charges took.
+
+    Privacy: none: charges are public.
+    """
+    spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
+    share = float(spent / budget.total)
+    return (
+        f"Spent: epsilon {number(budget.epsilon)}, delta {number(budget.delta)} "
+        f"({len(transcript.charges)} noisy answers, {100 * share:.2f} % of the budget in the "
+        f"{budget.accountant} account; what is left over is gone)."
+    )
+
+
+def what_may_be_published(out: str) -> str:
+    """Which files may be given away.
+
+    Privacy: none.
+    """
+    return f"May be published: the folder {out}, whole. Nothing else: not the input, and no comparison with it."
+
+
+SINGLE_RELEASE = (
+    "Single release: this promise counts this release alone. No budget is kept across runs, so a second run "
+    "on the same people adds to what is known about them, and it is up to you to add the epsilons."
+)
+
+IF_NOT_GOOD_ENOUGH = (
+    "If the table is not good enough, cheapest first: "
+    "(1) free: `margent resample` draws again, with other rows, seed or synthesizer, from the same noisy answers; "
+    "(2) design: fewer or coarser columns in the schema give less noise per cell at the same epsilon; "
+    "(3) budget: a larger epsilon, which weakens the promise. "
+    "Steps 2 and 3 are new runs and spend again."
+)
+
+
+def number(value: Fraction) -> str:
+    """A fraction as a person writes it: 1, 0.5, 1e-09.
+
+    >>> number(Fraction(1, 2)), number(Fraction(1, 10**9))
+    ('0.5', '1e-09')
+    """
+    return f"{float(value):.6g}"

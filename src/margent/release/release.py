@@ -1,0 +1,163 @@
+"""A release: the synthetic table, the noisy answers it came from, and what was spent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from margent.errors import TranscriptError, UsageError
+from margent.privacy.budget import Budget
+from margent.release.folder import whole_folder
+from margent.release.measurements import (
+    canonical_json,
+    charge_to_json,
+    measurement_files,
+    read_json,
+    read_measurements,
+)
+from margent.release.package import data_package
+from margent.release.page import release_page
+from margent.release.summary import release_summary
+from margent.schema.codec import Codec
+from margent.tables.frames import to_kind
+from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
+from margent.transcript import Transcript
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BLOCK_ROWS = 65_536
+"""Rows decoded and written at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A synthetic table with its transcript, charges and summary; everything in it may be published.
+
+    Shapes: ``codes`` is (rows, d), one column a modelled column of the schema.
+    Privacy: none: post-processing of the transcript.
+    """
+
+    transcript: Transcript
+    budget: Budget
+    synthesizer: str
+    codes: NDArray[np.int32]
+    seed: int
+    kind: str
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The synthetic table, typed by the schema, columns in the schema's order."""
+        return pa.concat_tables(list(self._blocks(text=False)))
+
+    @property
+    def rows(self) -> int:
+        """Number of synthetic records."""
+        return int(self.codes.shape[0])
+
+    @property
+    def charges(self) -> list[dict[str, Any]]:
+        """What was asked of the data and what each answer cost, in order."""
+        return [charge_to_json(charge) for charge in self.transcript.charges]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Options, spend and noise-against-synthetic closeness, as written to ``summary.json``."""
+        return release_summary(self.transcript, self.budget, self.synthesizer, self.codes, self.seed)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The synthetic table as a pandas DataFrame with nullable dtypes and ordered categories."""
+        frame: pd.DataFrame = to_kind(self.table, "pandas")
+        return frame
+
+    def to_kind(self, kind: str | None = None) -> Any:
+        """The synthetic table as the caller's kind of frame: pandas, polars, pyarrow or duckdb."""
+        return to_kind(self.table, kind or self.kind)
+
+    def save(self, out: str | Path, *, file_format: str | None = None) -> Path:
+        """Write the release folder, whole or not at all, and return its path.
+
+        The folder holds, and never more than: ``synthetic.*``, ``datapackage.json``, ``measurements/``,
+        ``charges.json``, ``summary.json``, ``release.html``.
+
+        Privacy: every file is a function of schema, options, charges, noisy answers and a random run id.
+        Raises: UsageError when the folder exists or the format is unknown.
+        """
+        kind = checked_format(file_format or self.kind)
+        name = f"synthetic{FILE_SUFFIXES[kind]}"
+        files = {
+            "datapackage.json": canonical_json(data_package(self.transcript.schema, name, kind, self.summary)),
+            "charges.json": canonical_json(self._charges_document()),
+            "summary.json": canonical_json(self.summary | {"file": name, "format": kind}),
+            "release.html": release_page(self.transcript, self.budget, self.summary, self.codes).encode(),
+        }
+        files |= {f"measurements/{path}": content for path, content in measurement_files(self.transcript).items()}
+        with whole_folder(Path(out)) as folder:
+            (folder / "measurements").mkdir()
+            for path, content in files.items():
+                (folder / path).write_bytes(content)
+            declared = None if kind in TEXT_KINDS else Codec(self.transcript.schema).arrow_schema
+            write_table(folder / name, kind, self._blocks(text=kind in TEXT_KINDS), declared)
+        return Path(out)
+
+    def _charges_document(self) -> dict[str, Any]:
+        budget = self.budget
+        return {
+            "epsilon": str(budget.epsilon),
+            "delta": str(budget.delta),
+            "accountant": budget.accountant,
+            "relation": budget.relation,
+            "total": str(budget.total),
+            "spent": str(sum((charge.cost for charge in self.transcript.charges), start=0 * budget.total)),
+            "charges": self.charges,
+        }
+
+    def _blocks(self, *, text: bool) -> Iterator[pa.Table]:
+        codec = Codec(self.transcript.schema)
+        decode = codec.decode_text if text else codec.decode
+        for first in range(0, max(self.rows, 1), BLOCK_ROWS):
+            yield decode(self.codes[first : first + BLOCK_ROWS], self.seed, first_row=first)
+
+
+def checked_format(kind: str) -> str:
+    """Return the file format to write for a kind of input; frames are written as Parquet.
+
+    Privacy: none.
+    Raises: UsageError listing the formats there are.
+    """
+    if kind in FILE_SUFFIXES:
+        return kind
+    if kind in ("pandas", "polars", "pyarrow", "duckdb"):
+        return "parquet"
+    raise UsageError(f"there is no output format {kind!r}; the formats are: {', '.join(FILE_SUFFIXES)}")
+
+
+def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]]:
+    """Read a release folder's transcript, budget and summary; no data is needed for anything that follows.
+
+    Privacy: none: reads published files only.
+    Raises: TranscriptError naming the file that is absent or damaged.
+    """
+    root = Path(folder)
+    summary = read_json(root / "summary.json")
+    transcript = read_measurements(root / "measurements")
+    try:
+        budget = Budget(
+            epsilon=summary["epsilon"],
+            delta=summary["delta"],
+            accountant=summary["accountant"],
+            relation=summary["relation"],
+        )
+        for key, kind in (("synthesizer", str), ("seed", int), ("rows", int), ("format", str)):
+            if not isinstance(summary[key], kind):
+                raise TypeError
+    except (KeyError, TypeError, UsageError):
+        raise TranscriptError(f"{root / 'summary.json'}: damaged or altered") from None
+    return transcript, budget, summary

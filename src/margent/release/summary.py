@@ -1,0 +1,106 @@
+"""The summary of a release: options, spend, and how close the synthetic table is to the noisy answers.
+
+Every figure here is computed from the transcript and the synthetic codes. The real table is not in reach.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import secrets
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.privacy.budget import Budget
+from margent.release.promise import (
+    SINGLE_RELEASE,
+    what_epsilon_means,
+    what_was_spent,
+    who_is_protected,
+)
+from margent.transcript import NoisyMarginal, Transcript
+from margent.version import VERSION
+
+
+def one_way_answers(transcript: Transcript) -> dict[str, NoisyMarginal]:
+    """The noisy one-way table of each column that has one (the most precise where there are several).
+
+    Privacy: none: noisy answers.
+    """
+    best: dict[str, NoisyMarginal] = {}
+    for answer in transcript.marginals:
+        if len(answer.clique) == 1 and not answer.merged:
+            name = answer.clique[0]
+            if name not in best or answer.variance < best[name].variance:
+                best[name] = answer
+    return best
+
+
+def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str, Any]]:
+    """Total variation between synthetic and noisy one-way tables, beside what the noise alone would give.
+
+    Shapes: one entry a column with a noisy one-way table.
+    Units: shares of the records; both tables are scaled to one, the noisy one after cutting below zero.
+    Privacy: none: post-processing.
+    """
+    entries = []
+    for name, answer in one_way_answers(transcript).items():
+        noisy = np.maximum(answer.counts.astype(np.float64), 0.0)
+        column = codes[:, transcript.domain.position[name]]
+        synthetic = np.bincount(column, minlength=noisy.size).astype(np.float64)
+        records = float(noisy.sum())
+        noise = math.sqrt(2 * answer.variance / math.pi)
+        distance = 0.5 * float(np.abs(shares(noisy) - shares(synthetic)).sum())
+        entries.append(
+            {
+                "column": name,
+                "distance": round(distance, 6),
+                "noiseAlone": round(min(1.0, 0.5 * noise * noisy.size / max(records, 1.0)), 6),
+            }
+        )
+    return entries
+
+
+def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts divided by their sum (all zero where the sum is zero)."""
+    total = counts.sum()
+    scaled: NDArray[np.float64] = counts / total if total > 0 else np.zeros_like(counts)
+    return scaled
+
+
+def release_summary(
+    transcript: Transcript, budget: Budget, synthesizer: str, codes: NDArray[np.int32], seed: int
+) -> dict[str, Any]:
+    """Everything a reader of the release should know, by allow-list.
+
+    Privacy: a function of schema, options, charges, noisy answers, versions and a random run id.
+    """
+    close = closeness(transcript, codes)
+    mean = sum(entry["distance"] for entry in close) / len(close) if close else 0.0
+    spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
+    return {
+        "run": secrets.token_hex(16),
+        "margent": VERSION,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "method": transcript.method,
+        "synthesizer": synthesizer,
+        "epsilon": str(budget.epsilon),
+        "delta": str(budget.delta),
+        "accountant": budget.accountant,
+        "relation": budget.relation,
+        "budget": float(budget.total),
+        "spent": float(spent),
+        "answers": len(transcript.answers),
+        "rows": int(codes.shape[0]),
+        "seed": seed,
+        "promise": [
+            who_is_protected(transcript.schema, budget),
+            what_epsilon_means(budget),
+            what_was_spent(transcript, budget),
+            SINGLE_RELEASE,
+        ],
+        "oneWays": {"meanDistance": round(mean, 6), "columns": close},
+    }

@@ -1,0 +1,264 @@
+"""What a schema must satisfy beyond its grammar: every fault at once, with its JSON pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from margent.errors import Fault
+from margent.schema.check_values import bound_faults, list_faults, spelling_faults
+from margent.schema.hierarchy import hierarchy_faults
+from margent.schema.labels import scalar_text
+from margent.schema.layout import layout_of
+from margent.schema.parts import Field, FieldType, MissingToken, QuantileBins
+from margent.schema.positions import BLANKS, cell_position
+
+if TYPE_CHECKING:
+    from margent.schema.fields import PersonUnit, Schema
+
+_ORDERED: tuple[FieldType, ...] = ("integer", "number", "date", "datetime", "time", "year", "yearmonth")
+_NUMERIC: tuple[FieldType, ...] = ("integer", "number", "year")
+
+
+def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[MissingToken], unit: object) -> list[Fault]:
+    """Every semantic fault of fields (each with its JSON pointer), table-wide missing tokens and unit.
+
+    Privacy: none: schemas are public.
+    """
+    faults = list(_name_faults(fields))
+    faults += _repeated([token.text for token in missing], "/missingValues", "missing token")
+    for pointer, field in fields:
+        tokens = missing if field.missing is None else field.missing
+        faults += field_faults(field, pointer, tokens)
+        faults += _reference_faults(field, pointer, [other for _, other in fields])
+    person: str | None = getattr(unit, "field", None)
+    if person is not None and person not in {field.name for _, field in fields}:
+        faults.append(Fault("/margent/unit/field", f"{person!r} is not a field; name the field with the person's id"))
+    return faults
+
+
+def field_faults(field: Field, pointer: str, tokens: Sequence[MissingToken]) -> list[Fault]:
+    """Every semantic fault of one field whose missing tokens are ``tokens``."""
+    found = list(_misplaced(field))
+    found += spelling_faults(field)
+    found += bound_faults(field)
+    found += list_faults(field)
+    found += _code_faults(field, tokens)
+    if field.role == "model" and not found:
+        found += _domain_faults(field, tokens)
+    if field.hierarchy is not None and field.listed:
+        names = [scalar_text(item.value) for item in field.listed]
+        found += hierarchy_faults(field.hierarchy, names, "/margent/hierarchy")
+    return [Fault(pointer + fault.pointer, f"field {field.name!r}: {fault.message}") for fault in found]
+
+
+def unsupported(schema: Schema) -> list[Fault]:
+    """What the schema asks for that this version cannot honor yet: a run refuses it, never ignores it.
+
+    Privacy: none: a function of the schema.
+    """
+    faults: list[Fault] = []
+    if schema.unit != "row":
+        unit: PersonUnit = schema.unit
+        faults.append(
+            Fault(
+                "/margent/unit",
+                f"protecting a person (field {unit.field!r}, at most {unit.max_rows} rows each) is not "
+                'possible yet: this version protects single rows; declare "row" if that is the promise to make',
+            )
+        )
+    if schema.rules:
+        faults.append(Fault("/margent/rules", "rules cannot be kept yet; take them out to go on without them"))
+    for place, field in enumerate(schema.fields):
+        faults += unsupported_parts(field, f"/fields/{place}")
+    return faults
+
+
+def unsupported_parts(field: Field, pointer: str) -> list[Fault]:
+    """What a modeled field asks for that this version's codec cannot do."""
+    if field.role != "model":
+        return []
+    asked = {
+        "openSet": field.open_set is not None
+        and "buying a list of values is not possible yet; give categories, or role identifier or drop",
+        "bins": isinstance(field.bins, QuantileBins)
+        and "buying quantiles is not possible yet; give a count, a list of edges or a width",
+        "relativeTo": field.relative_to is not None
+        and "modeling a difference is not possible yet; give minimum, maximum and bins instead",
+    }
+    return [
+        Fault(f"{pointer}/margent/{key}", f"field {field.name!r}: {message}")
+        for key, message in asked.items()
+        if message
+    ]
+
+
+def _name_faults(fields: Sequence[tuple[str, Field]]) -> Iterator[Fault]:
+    first: dict[str, str] = {}
+    for pointer, field in fields:
+        if field.name in first:
+            yield Fault(
+                f"{pointer}/name",
+                f"{field.name!r} is also the name of {first[field.name]}; names must differ",
+            )
+        first.setdefault(field.name, pointer)
+
+
+def _misplaced(field: Field) -> Iterator[Fault]:
+    """Keys that say something about a field to which it does not apply."""
+    spelling = field.spelling
+    bounded = field.minimum is not None or field.maximum is not None
+    has_list = field.listed is not None
+    rules: list[tuple[bool, str, str]] = [
+        (bounded and field.type not in _ORDERED, "/constraints", f"a {field.type} has no minimum or maximum"),
+        (
+            field.bins is not None and field.type not in _ORDERED,
+            "/margent/bins",
+            f"a {field.type} has no bins",
+        ),
+        (
+            field.bins is not None and has_list,
+            "/margent/bins",
+            "a closed list has no bins; keep one of the two",
+        ),
+        (
+            bool(field.special) and field.type not in _NUMERIC,
+            "/margent/special",
+            "only numbers have special codes",
+        ),
+        (
+            bool(field.special) and has_list,
+            "/margent/special",
+            "put special codes into the closed list itself",
+        ),
+        (
+            field.decimals is not None and field.type != "number",
+            "/margent/decimals",
+            "only a number has decimals",
+        ),
+        (
+            field.time_zone is not None and field.type != "datetime",
+            "/margent/timeZone",
+            "only a datetime has a zone",
+        ),
+        (field.ordered and not has_list, "/categoriesOrdered", "needs categories to be in order"),
+        (field.hierarchy is not None and not has_list, "/margent/hierarchy", "needs categories to group"),
+        (
+            field.open_set is not None and field.type != "string",
+            "/margent/openSet",
+            "only a string can be open",
+        ),
+        (
+            field.open_set is not None and has_list,
+            "/margent/openSet",
+            "a closed list is not open; keep one of the two",
+        ),
+        (
+            field.relative_to is not None and field.type not in ("date", "datetime"),
+            "/margent/relativeTo",
+            "only a date or datetime can be relative to another",
+        ),
+        (
+            (spelling.decimal_char != "." or spelling.group_char is not None or not spelling.bare_number)
+            and field.type not in ("integer", "number"),
+            "/decimalChar" if spelling.decimal_char != "." else "/groupChar" if spelling.group_char else "/bareNumber",
+            f"says how numbers are spelled, and this is a {field.type}",
+        ),
+    ]
+    for applies, key, message in rules:
+        if applies:
+            yield Fault(key, message)
+    if field.role == "identifier" and field.type not in ("string", "integer"):
+        yield Fault("/type", "an identifier is written as 1, 2, 3, ...: its type must be string or integer")
+
+
+def _code_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
+    """Special codes, missing tokens and listed values that a cell could not tell apart."""
+    if field.missing is not None:
+        yield from _repeated([token.text for token in field.missing], "/missingValues", "missing token")
+    yield from _repeated([special.text for special in field.special], "/margent/special", "special code")
+    owners: dict[object, str] = {}
+    named: list[tuple[str, str, str]] = []
+    if field.type == "boolean":
+        texts = field.spelling.true_values + field.spelling.false_values
+        named += [(text, "the true and false values", "/trueValues") for text in texts]
+    else:
+        named += [(scalar_text(item.value), "the closed list", "/categories") for item in field.listed or ()]
+    named += [(special.text, "the special codes", "/margent/special") for special in field.special]
+    if field.nullable:
+        named += [(token.text, "the missing tokens", "/missingValues") for token in tokens]
+    readable = field.type not in ("string", "boolean") and not list(spelling_faults(field))
+    for text, group, pointer in named:
+        for key in _meanings(field, text, readable):
+            other = owners.setdefault(key, group)
+            if other != group:
+                yield Fault(
+                    pointer,
+                    f"{text!r} is one of {group} and of {other}: a cell cannot be both; take it out of one",
+                )
+                break
+            if group == "the special codes" and owners.setdefault((key, group), text) != text:
+                yield Fault(pointer, f"{text!r} and {owners[key, group]!r} are the same value; keep one")
+                break
+    if field.nullable and not tokens and any(item.value == "" for item in field.listed or ()):
+        yield Fault("/missingValues", "the empty text is a category, so missing cells need a token of their own")
+
+
+def _meanings(field: Field, text: str, readable: bool) -> Iterator[object]:
+    """What a cell with this text would be compared as: the text itself, and its position on the axis."""
+    yield text if field.type == "string" else text.strip(BLANKS)
+    position = cell_position(field.type, text, field.spelling, field.time_zone) if readable else None
+    if position is not None:
+        yield ("position", position)
+
+
+def _repeated(texts: Sequence[str], pointer: str, what: str) -> Iterator[Fault]:
+    for place, text in enumerate(texts):
+        if text in texts[:place]:
+            yield Fault(f"{pointer}/{place}", f"the {what} {text!r} is listed twice; keep one")
+
+
+def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
+    """Whether the field's codes can be made at all."""
+    if field.open_set is not None or field.relative_to is not None:
+        return
+    if field.type == "string" and field.listed is None:
+        yield Fault(
+            "",
+            "a text column can only be modeled from a closed list: give categories, or set margent.role to "
+            '"identifier" (fresh ids are written) or "drop"',
+        )
+        return
+    if field.listed is None and field.type != "boolean":
+        lacking = [key for key in ("minimum", "maximum") if getattr(field, key) is None]
+        if lacking:
+            both = " and ".join(lacking)
+            yield Fault("/constraints", f"needs a public {both} (from documentation, not from the rows)")
+            return
+        if isinstance(field.bins, QuantileBins):
+            return
+    try:
+        layout_of(field, tokens)
+    except ValueError as error:
+        about_unlisted = field.unlisted_to is not None and "the value it names" in str(error)
+        key = "/margent/unlisted/to" if about_unlisted else "/margent/bins" if field.bins is not None else ""
+        yield Fault(key, str(error))
+
+
+def _reference_faults(field: Field, pointer: str, fields: Sequence[Field]) -> Iterator[Fault]:
+    if field.relative_to is None:
+        return
+    where, by_name = f"{pointer}/margent/relativeTo", {other.name: other for other in fields}
+    seen, other = {field.name}, by_name.get(field.relative_to.field)
+    if other is None or other.type not in ("date", "datetime") or other.role != "model":
+        yield Fault(
+            f"{where}/field",
+            f"field {field.name!r}: {field.relative_to.field!r} must be a modeled date or datetime",
+        )
+    while other is not None and other.relative_to is not None and other.name not in seen:
+        seen.add(other.name)
+        other = by_name.get(other.relative_to.field)
+    if other is not None and other.name in seen:
+        yield Fault(f"{where}/field", f"field {field.name!r}: leads back to itself; one date must stand alone")
+    if field.relative_to.minimum > field.relative_to.maximum:
+        yield Fault(f"{where}/minimum", f"field {field.name!r}: minimum is above maximum")

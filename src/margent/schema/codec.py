@@ -1,0 +1,198 @@
+"""Raw values <-> small whole numbers: every cell of every column has a code, whatever it holds.
+
+Encoding is a function of the schema and of one cell alone: never of other cells, of the caller's types or of
+chance. Decoding draws inside bins from a public seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from margent.errors import SchemaError
+from margent.schema.cells import absent, is_text, plain
+from margent.schema.check import unsupported_parts
+from margent.schema.codec_bins import BinnedValues
+from margent.schema.codec_categories import NO_CODE, ListedTexts
+from margent.schema.codec_writing import ColumnWriter, identifiers
+from margent.schema.domain import Domain
+from margent.schema.fields import Schema
+from margent.schema.labels import code_labels
+from margent.schema.layout import Layout, layout_of
+
+Codes = NDArray[np.uint16] | NDArray[np.uint32]
+
+
+class Values(Protocol):
+    """The value codes of one column: `NO_CODE` stands for "no value of this field"."""
+
+    def codes_of_texts(self, texts: Any) -> NDArray[np.int64]:
+        """Codes of raw cell texts; nulls get any code."""
+        ...
+
+    def codes_of_typed(self, column: Any) -> NDArray[np.int64]:
+        """Codes of typed cells; nulls get any code."""
+        ...
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """Cells of one modeled column -> codes.
+
+    Privacy: cells are private; nothing here raises, warns or speaks of one.
+    """
+
+    layout: Layout
+
+    @cached_property
+    def values(self) -> Values:
+        """How the field's own values are read."""
+        return values_of(self.layout)
+
+    def codes(self, column: Any) -> Codes:
+        """One code a cell.
+
+        Shapes: n cells -> n codes, 16 bits wide where the column has at most 65,536 of them.
+        """
+        # In a text file a null is a cell that its record lacks; in a typed column it is a missing value.
+        raw = is_text(column.type)
+        codes = self._codes(plain(column), self.layout.fallback if raw else self.layout.null)
+        return codes.astype(np.uint16) if self.layout.size <= 2**16 else codes.astype(np.uint32)
+
+    def _codes(self, column: Any, null: int) -> NDArray[np.int64]:
+        if pa.types.is_null(column.type):
+            return np.full(len(column), null, dtype=np.int64)
+        if pa.types.is_dictionary(column.type):
+            distinct = np.append(self._codes(plain(column.dictionary), null), null)
+            places = pc.fill_null(column.indices.cast(pa.int64()), distinct.size - 1)
+            found: NDArray[np.int64] = distinct[places.to_numpy(zero_copy_only=False)]
+            return found
+        if is_text(column.type):
+            codes = self.values.codes_of_texts(column)
+        else:
+            codes = self.values.codes_of_typed(column)
+        codes = np.where(codes == NO_CODE, self.layout.fallback, codes)
+        return np.where(absent(column), null, codes)
+
+
+def values_of(layout: Layout) -> ListedTexts | BinnedValues:
+    """The values of a column, by the family of its type."""
+    return ListedTexts(layout) if layout.field.type in ("string", "boolean") else BinnedValues(layout)
+
+
+class Codec:
+    """What a schema makes of cells: one small whole number each, and back.
+
+    Shapes: d modeled columns in schema order; column a has ``domain.sizes[a]`` codes: values or bins, special
+    codes, missing cells, and unlisted where it has a code of its own (`Layout`).
+    Privacy: the codec is a function of the schema; the codes it makes of rows are private.
+    Raises: SchemaError where this version cannot code a field (see `margent.schema.check.unsupported`).
+
+    >>> from margent.schema.fields import Category, Integer, Schema
+    >>> fields = [Category("sex", ["F", "M"]), Integer("age", 0, 110, bins={"width": 10})]
+    >>> codec = Codec(Schema(fields, unit="row"))
+    >>> codec.domain.sizes
+    (3, 12)
+    >>> batch = pa.RecordBatch.from_pydict({"sex": [b"M", b"x", b""], "age": [b"42", b"999", b"old"]})
+    >>> [codes.tolist() for codes in codec.encode(batch)]
+    [[1, 2, 2], [4, 10, 11]]
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        """Lay out the codes of every modeled field."""
+        faults = [
+            fault for place, field in enumerate(schema.fields) for fault in unsupported_parts(field, f"/fields/{place}")
+        ]
+        if faults:
+            raise SchemaError(faults, "this version cannot code everything the schema asks for: it")
+        self.schema = schema
+        self.layouts = tuple(layout_of(field, schema.missing_of(field)) for field in schema.modelled)
+        self.domain = Domain(
+            tuple(layout.field.name for layout in self.layouts), tuple(layout.size for layout in self.layouts)
+        )
+        self._readers = tuple(ColumnReader(layout) for layout in self.layouts)
+
+    @cached_property
+    def unlisted_codes(self) -> Mapping[str, int]:
+        """The code of unlisted cells, for the columns where it is one of its own; it is never sampled."""
+        return {layout.field.name: layout.unlisted for layout in self.layouts if layout.unlisted is not None}
+
+    @cached_property
+    def sampleable(self) -> Mapping[str, NDArray[np.bool_]]:
+        """Which codes of each column may appear in output: all but unlisted."""
+        return {layout.field.name: np.arange(layout.size) != layout.unlisted for layout in self.layouts}
+
+    @cached_property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """What each code of each column is called."""
+        return {layout.field.name: code_labels(layout) for layout in self.layouts}
+
+    def encode(self, batch: Any) -> list[Codes]:
+        """One array of codes a modeled column, in schema order; it never raises or warns about a cell.
+
+        Columns are raw UTF-8 text (``pa.binary()``, as text files are read) or typed Arrow; other columns are
+        not looked at.
+
+        Shapes: n rows -> d arrays of n codes.
+        Privacy: exact and private.
+        Raises: KeyError where the batch lacks a column, which the header check rules out.
+        """
+        return [reader.codes(batch.column(reader.layout.field.name)) for reader in self._readers]
+
+    def decode(self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0) -> Any:
+        """A typed table of records; Arrow types, categories and nullability come from the schema alone.
+
+        Values are drawn uniformly inside their bin, each by its own word of the public stream for (seed,
+        column, row): rows may be decoded in blocks of any size, told by ``first_row``, and give the same bytes.
+        In Arrow every missing cell is null; in text each is its own first token.
+
+        Shapes: (n, d) codes -> n rows with every output column in schema order.
+        Privacy: none: post-processing.
+        """
+        return self._table(codes, seed, first_row, text=False)
+
+    def decode_text(self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0) -> Any:
+        """The same records as `decode` spelled as text, the way the schema says a CSV spells them."""
+        return self._table(codes, seed, first_row, text=True)
+
+    @cached_property
+    def arrow_schema(self) -> Any:
+        """Names, types and nullability of the columns that `decode` writes."""
+        return pa.schema(
+            [
+                pa.field(field.name, self._arrow_type(field.name), nullable=field.nullable)
+                for field in self.schema.fields
+                if field.role != "drop"
+            ]
+        )
+
+    @cached_property
+    def _writers(self) -> Mapping[str, ColumnWriter]:
+        return {layout.field.name: ColumnWriter(layout, values_of(layout)) for layout in self.layouts}
+
+    def _arrow_type(self, name: str) -> Any:
+        if name in self._writers:
+            return self._writers[name].arrow_type
+        kinds = {field.name: field.type for field in self.schema.fields}
+        return pa.int64() if kinds[name] == "integer" else pa.string()
+
+    def _table(self, codes: NDArray[np.integer[Any]], seed: int, first_row: int, *, text: bool) -> Any:
+        if codes.ndim != 2 or codes.shape[1] != len(self.domain.names):
+            raise ValueError(f"codes must have shape (rows, {len(self.domain.names)})")
+        schema, columns = self.arrow_schema, []
+        if text:
+            schema = pa.schema([pa.field(name, pa.string()) for name in schema.names])
+        for name in schema.names:
+            if name in self._writers:
+                own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
+                columns.append(self._writers[name].column(own, seed, first_row, text=text))
+            else:
+                columns.append(identifiers(len(codes), first_row).cast(schema.field(name).type))
+        return pa.Table.from_arrays(columns, schema=schema)

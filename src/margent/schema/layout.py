@@ -1,0 +1,170 @@
+"""The codes of one column: values or bins, then special codes, then missing cells, then (if needed) unlisted.
+
+Every raw cell has exactly one code. `Layout.code_of` reads one text at a time, exactly; the codec does the
+same for whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from margent.schema.bins import Cuts, bin_of, cut
+from margent.schema.parts import Field, ListedValue, MissingToken, SpecialCode
+from margent.schema.positions import BLANKS, Position, cell_position, scalar_position
+
+MissingCell = tuple[MissingToken, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which codes a modeled column has and what they stand for.
+
+    ``values`` codes come first (the closed list, or the bins of ``cuts``). ``unlisted`` is the code of cells
+    that cannot be read or are not in the closed list, where they have one of their own, never sampled;
+    ``fallback`` is the code that such cells get in any case. ``texts`` are cell texts with a code of their
+    own, ``points`` likewise exact positions on the axis.
+
+    Privacy: none: a function of the schema.
+    """
+
+    field: Field
+    values: int
+    cuts: Cuts | None
+    special: tuple[SpecialCode, ...]
+    missing: tuple[MissingCell, ...]
+    unlisted: int | None
+    fallback: int
+    texts: Mapping[str, int]
+    points: Mapping[Position, int]
+
+    @property
+    def size(self) -> int:
+        """Number of codes."""
+        return self.values + len(self.special) + len(self.missing) + (self.unlisted is not None)
+
+    @property
+    def null(self) -> int:
+        """The code of a null in a typed column: the first missing cell, or that of unreadable cells."""
+        return self.values + len(self.special) if self.missing else self.fallback
+
+    def code_of(self, text: str) -> int | None:
+        """The code of a cell's text, or None where it cannot be read or is not in the closed list."""
+        field = self.field
+        if text in self.texts:
+            return self.texts[text]
+        if field.type == "string":
+            return None
+        trimmed = text.strip(BLANKS)
+        if trimmed in self.texts or field.type == "boolean":
+            return self.texts.get(trimmed)
+        position = cell_position(field.type, text, field.spelling, field.time_zone)
+        if position is None:
+            return None
+        if position in self.points or self.cuts is None:
+            return self.points.get(position)
+        return bin_of(self.cuts, position)
+
+
+def listed_values(field: Field) -> tuple[ListedValue, ...] | None:
+    """The closed list of a field's values, or None; a boolean always has one."""
+    if field.listed is None and field.type == "boolean":
+        return (ListedValue(False), ListedValue(True))
+    return field.listed
+
+
+def missing_cells(field: Field, tokens: Sequence[MissingToken]) -> tuple[MissingCell, ...]:
+    """The missing cells of a field: one for all plain tokens together, one for each token that stands alone.
+
+    >>> from margent.schema.parts import Field
+    >>> plain, refused = [MissingToken(""), MissingToken("NA")], MissingToken("-9", "refused", alone=True)
+    >>> [[token.text for token in cell] for cell in missing_cells(Field("x", "string"), [*plain, refused])]
+    [['', 'NA'], ['-9']]
+    """
+    if field.required:
+        return ()
+    cells: list[list[MissingToken]] = []
+    shared: list[MissingToken] | None = None
+    for token in tokens:
+        if token.alone:
+            cells.append([token])
+        elif shared is None:
+            shared = [token]
+            cells.append(shared)
+        else:
+            shared.append(token)
+    # A nullable field without tokens still has nulls in typed tables; as text they are written empty.
+    return tuple(tuple(cell) for cell in cells) or ((MissingToken(""),),)
+
+
+def layout_of(field: Field, tokens: Sequence[MissingToken]) -> Layout:
+    """The codes of a modeled field, whose missing tokens are ``tokens``.
+
+    Where a required field has one possible value, every cell gets its code: there is nothing to measure.
+
+    Raises: ValueError saying what is wrong with the bins or the policy for unlisted cells.
+    """
+    listed = listed_values(field)
+    cells = missing_cells(field, tokens)
+    apart = own_positions(field, [special.text for special in field.special])
+    apart |= own_positions(field, [token.text for token in tokens if field.nullable])
+    cuts = cut(field, apart.values()) if listed is None else None
+    values = len(listed) if listed is not None else len(cuts.starts) if cuts else 0
+
+    texts: dict[str, int] = {}
+    points: dict[Position, int] = {}
+    for code, item in enumerate(listed or ()):
+        if field.type == "string":
+            texts[str(item.value)] = code
+        elif field.type == "boolean":
+            spelling = field.spelling
+            for text in spelling.true_values if item.value else spelling.false_values:
+                texts[text.strip(BLANKS)] = code
+        else:
+            points[scalar_position(field.type, item.value, field.time_zone)] = code
+    for code, special in enumerate(field.special, start=values):
+        texts[special.text] = code
+    for code, cell in enumerate(cells, start=values + len(field.special)):
+        # A nullable field that declares no tokens reads none: an empty text is then like any unreadable one.
+        texts |= {token.text: code for token in cell if token in tokens}
+    points |= {position: texts[text] for text, position in apart.items()}
+
+    first_missing = values + len(field.special)
+    layout = Layout(field, values, cuts, field.special, cells, None, first_missing, texts, points)
+    if field.unlisted_to is not None:
+        target = layout.code_of(field.unlisted_to)
+        if target is None:
+            raise ValueError("the value it names is not one of the field's own; name a category or a special code")
+        return _with(layout, None, target)
+    if cells:
+        return layout
+    if layout.size == 1:
+        return _with(layout, None, 0)
+    return _with(layout, layout.size, layout.size)
+
+
+def own_positions(field: Field, texts: Sequence[str]) -> dict[str, Position]:
+    """Those of the texts that stand for a position on the field's axis, so that typed cells match them too.
+
+    >>> from margent.schema.parts import Field
+    >>> own_positions(Field("income", "integer"), ["-9", "<5"])
+    {'-9': -9}
+    """
+    if field.type in ("string", "boolean"):
+        return {}
+    found = {text: cell_position(field.type, text, field.spelling, field.time_zone) for text in texts}
+    return {text: position for text, position in found.items() if position is not None}
+
+
+def _with(layout: Layout, unlisted: int | None, fallback: int) -> Layout:
+    return Layout(
+        layout.field,
+        layout.values,
+        layout.cuts,
+        layout.special,
+        layout.missing,
+        unlisted,
+        fallback,
+        layout.texts,
+        layout.points,
+    )

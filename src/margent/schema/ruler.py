@@ -1,0 +1,103 @@
+"""Exact comparison of whole columns with a few exact landmarks, whatever number type the column has.
+
+The region of x among sorted landmarks is #(landmarks < x) + #(landmarks <= x): 2j + 1 on landmark j, 2j
+between landmarks j - 1 and j. Floats are compared through their shortest decimal text, so that 0.3 stands on
+the landmark 3/10 although no binary float does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.schema.positions import Position
+
+INT64 = np.iinfo(np.int64)
+Regions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Sorted, distinct landmarks on an axis.
+
+    Privacy: none: a function of the schema; what it is applied to is private.
+
+    >>> ruler = Ruler((Fraction(0), Fraction(3, 10), Fraction(1)))
+    >>> ruler.of_floats(np.array([0.25, 0.3, 2.0])).tolist(), ruler.of_integers(np.array([0, 1])).tolist()
+    ([2, 3, 6], [1, 5])
+    """
+
+    marks: tuple[Position, ...]
+
+    def of_exact(self, position: Position) -> int:
+        """The region of one exact position."""
+        return bisect_left(self.marks, position) + bisect_right(self.marks, position)
+
+    def of_integers(self, values: NDArray[np.int64]) -> Regions:
+        """The regions of 64-bit whole numbers."""
+        below, floors, ceilings = self._whole
+        under = np.searchsorted(floors, values, side="left")
+        upto = np.searchsorted(ceilings, values, side="right")
+        return np.asarray(under + upto + 2 * below, dtype=np.int64)
+
+    def of_floats(self, values: NDArray[np.floating[Any]]) -> Regions:
+        """The regions of floats by their shortest decimal text; NaN gets a region without meaning."""
+        floats, exact, under = self._floats(values.dtype)
+        return self._regions(values, floats, exact, under)
+
+    def of_rounded(self, values: NDArray[np.float64]) -> tuple[Regions, NDArray[np.bool_]]:
+        """Regions of numbers known only as their nearest floats, and which of them this leaves in doubt."""
+        floats, exact, under = self._floats(np.dtype(np.float64))
+        return self._regions(values, floats, exact, under), np.isin(values, floats)
+
+    @cached_property
+    def _whole(self) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+        """How many landmarks lie below all 64-bit numbers, and floor and ceiling of those within."""
+        below = sum(mark < INT64.min for mark in self.marks)
+        # For whole x: mark < x where floor(mark) < x, and mark <= x where ceiling(mark) <= x.
+        within = [mark for mark in self.marks if INT64.min <= mark <= INT64.max]
+        floors = np.array([mark // 1 for mark in within], dtype=np.int64)
+        ceilings = np.array([-(-mark // 1) for mark in within], dtype=np.int64)
+        return below, floors, ceilings
+
+    @cached_property
+    def _tables(self) -> dict[str, tuple[NDArray[Any], Regions, Regions]]:
+        return {}
+
+    def _floats(self, kind: np.dtype[Any]) -> tuple[NDArray[Any], Regions, Regions]:
+        """Distinct floats nearest to the landmarks, the region of each, and landmarks below each place."""
+        if kind.name not in self._tables:
+            largest = Fraction(float(np.finfo(kind.name).max))
+            below = sum(mark < -largest for mark in self.marks)
+            near = np.array([float(mark) for mark in self.marks if abs(mark) <= largest]).astype(kind)
+            floats, places = np.unique(near, return_inverse=True)
+            exact = [self.of_exact(shortest(value)) for value in floats]
+            counts = np.bincount(places, minlength=floats.size) if floats.size else np.zeros(0, np.int64)
+            under = below + np.concatenate([[0], np.cumsum(counts)])
+            self._tables[kind.name] = floats, np.array(exact, dtype=np.int64), under.astype(np.int64)
+        return self._tables[kind.name]
+
+    def _regions(self, values: NDArray[Any], floats: NDArray[Any], exact: Regions, under: Regions) -> Regions:
+        place = np.searchsorted(floats, values, side="left")
+        regions = 2 * under[place]
+        if floats.size:
+            inside = np.minimum(place, floats.size - 1)
+            regions = np.where(floats[inside] == values, exact[inside], regions)
+        regions[values == np.inf] = 2 * len(self.marks)
+        regions[values == -np.inf] = 0
+        return regions
+
+
+def shortest(value: np.floating[Any]) -> Fraction:
+    """The shortest decimal that reads back as this float of its own width.
+
+    >>> shortest(np.float32(0.7)), shortest(np.float64(0.1))
+    (Fraction(7, 10), Fraction(1, 10))
+    """
+    return Fraction(np.format_float_positional(value, unique=True))

@@ -1,0 +1,1 @@
+"""Noisy answers in, records out: the free half of every method."""

@@ -1,0 +1,105 @@
+"""Attribute appending: columns in a single marginal need no iteration; they are drawn given the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.schema.domain import Clique, clique
+from margent.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Draw ``column`` given the columns ``given`` from the table over both."""
+
+    column: str
+    given: Clique
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How records are built: cores by iteration, one per connected component, then appends in order.
+
+    ``cores`` holds the cliques of each component; columns in neither a core nor an append are drawn alone.
+    """
+
+    cores: tuple[tuple[Clique, ...], ...]
+    appends: tuple[Append, ...]
+
+
+def layout(cliques: Sequence[Clique]) -> Layout:
+    """Strip columns that lie in one clique only, drop cliques inside others, repeat; split what is left.
+
+    Nothing is left of an acyclic set of cliques (a tree of pairs, say): its records need no iteration.
+
+    Privacy: none: names are public.
+    Source: PrivSyn 2021 section 5 ("attribute appending", "separate and join"), here for cliques of any size
+    (Graham's reduction).
+
+    >>> layout([("a", "b"), ("b", "c"), ("c", "d"), ("b", "d")]).appends
+    (Append(column='a', given=('b',)),)
+    """
+    left = sorted({names for names in cliques if len(names) > 1})
+    stripped: list[Append] = []
+    while True:
+        left = [names for names in left if not any(set(names) < set(other) for other in left)]
+        holders: dict[str, list[Clique]] = {}
+        for names in left:
+            for name in names:
+                holders.setdefault(name, []).append(names)
+        alone = sorted(name for name, where in holders.items() if len(where) == 1)
+        if not alone:
+            break
+        (names,) = holders[alone[0]]
+        rest = tuple(name for name in names if name != alone[0])
+        stripped.append(Append(alone[0], rest))
+        left.remove(names)
+        if len(rest) > 1 and rest not in left:
+            left = sorted([*left, rest])
+    return Layout(_components(left), tuple(reversed(stripped)))
+
+
+def _components(cliques: Sequence[Clique]) -> tuple[tuple[Clique, ...], ...]:
+    """The cliques of each connected component, components in order of their first column."""
+    groups: list[tuple[set[str], list[Clique]]] = []
+    for names in cliques:
+        joined, members = set(names), [names]
+        apart = []
+        for columns, others in groups:
+            if columns & joined:
+                joined |= columns
+                members = [*others, *members]
+            else:
+                apart.append((columns, others))
+        groups = [*apart, (joined, members)]
+    return tuple(tuple(sorted(members)) for _, members in sorted(groups, key=lambda group: clique(group[0])))
+
+
+def draw_given(
+    table: NDArray[np.float64], fallback: NDArray[np.float64], given: NDArray[np.int64], stream: Stream
+) -> NDArray[np.int32]:
+    """A column whose counts within each group of records follow the group's row of ``table``, rounded.
+
+    Within a group each code's count is the floor or ceiling of its expectation, without bias, in random
+    order; groups with an empty row follow ``fallback``.
+
+    Shapes: ``table`` (groups, codes), ``fallback`` (codes,), ``given`` (n,) group numbers; n codes.
+    Privacy: none: post-processing.
+    """
+    groups, codes = table.shape
+    sizes = np.bincount(given, minlength=groups)
+    default = fallback if fallback.sum() > 0 else np.ones_like(fallback)
+    rows = np.where(table.sum(axis=1, keepdims=True) > 0, table, default)
+    cuts = np.cumsum(rows, axis=1)
+    ends = np.floor(cuts * (sizes[:, None] / cuts[:, -1:]) + stream.unit(groups)[:, None]).astype(np.int64)
+    ends[:, -1] = sizes
+    counts = np.diff(np.minimum(ends, sizes[:, None]), axis=1, prepend=0)
+    drawn = np.repeat(np.tile(np.arange(codes, dtype=np.int32), groups), counts.ravel())
+    order = stream.permutation(given.size)
+    column = np.empty(given.size, dtype=np.int32)
+    column[order[np.argsort(given[order], kind="stable")]] = drawn
+    return column

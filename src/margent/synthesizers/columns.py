@@ -1,0 +1,118 @@
+"""What every synthesizer knows of single columns: the shares of their codes, merged ones told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.postprocessing.merging import Spread, member_shares
+from margent.postprocessing.tables import Table, WorkingDomain, average
+from margent.schema.domain import Clique, Domain
+from margent.stream import Stream
+from margent.synthesizers.apportion import shuffled_codes
+from margent.transcript import Transcript
+
+
+def sampleable_codes(transcript: Transcript) -> Mapping[str, NDArray[np.bool_]]:
+    """Which codes of each column may be written, from the schema. Privacy: none: public facts only."""
+    from margent.schema.codec import Codec
+
+    return Codec(transcript.schema).sampleable
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Single columns of a model: ``shares`` of the working codes and, inside each, ``members`` shares.
+
+    Shapes: ``shares[name]`` one consistent count of at least 0 a working code; ``members[name][g]`` one share
+    a schema code of working code g, for those with several.
+    Units: records.
+    """
+
+    working: WorkingDomain
+    shares: Mapping[str, NDArray[np.float64]]
+    members: Mapping[str, Mapping[int, NDArray[np.float64]]]
+
+    def alone(self, name: str, rows: int, stream: Stream) -> NDArray[np.int32]:
+        """A column of working codes drawn by itself: apportioned counts in random order."""
+        return shuffled_codes(self.shares[name], rows, stream)
+
+    def full_shares(self, name: str) -> NDArray[np.float64]:
+        """Shares of a column's schema codes, adding up to one; 0 for codes that are never written."""
+        working = self.working
+        shares = np.zeros(working.full.size(name))
+        shares[working.firsts(name)] = self.shares[name]
+        for group, members in working.mixed(name).items():
+            shares[members] = self.shares[name][group] * self.members[name][group]
+        mass = float(shares.sum())
+        if mass <= 0:
+            shares[working.written(name)] = 1.0
+            mass = float(shares.sum())
+        return shares / mass
+
+    def unmerged(self, drawn: Mapping[str, NDArray[np.int32]], rows: int, seed: int) -> NDArray[np.int32]:
+        """Records of schema codes, shape (rows, d), from columns of working codes.
+
+        The records of a group are apportioned to its members, in random order.
+        """
+        names = self.working.full.names
+        records = np.empty((len(names), rows), dtype=np.int32)
+        for place, name in enumerate(names):
+            codes = drawn[name]
+            records[place] = self.working.firsts(name)[codes]
+            for group, members in self.working.mixed(name).items():
+                where = np.flatnonzero(codes == group)
+                stream = Stream(seed, "unmerge", name, str(group))
+                records[place, where] = members[shuffled_codes(self.members[name][group], where.size, stream)]
+        return records.T
+
+
+def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[Table], spread: Spread) -> Columns:
+    """Read every column's shares off the consistent tables; columns in none of them are uniform.
+
+    Privacy: none: post-processing.
+    """
+    shares, members = {}, {}
+    for name in working.full.names:
+        over = [table for table in tables if name in table.clique]
+        if over:
+            smallest = min(over, key=lambda table: (len(table.clique), table.clique))
+            axes = tuple(axis for axis, other in enumerate(smallest.clique) if other != name)
+            shares[name] = smallest.values.sum(axis=axes)
+        else:
+            shares[name] = np.ones(working.domain.size(name))
+        members[name] = member_shares(working, name, _noisy_counts(transcript, name), shares[name], spread)
+    return Columns(working, shares, members)
+
+
+def _noisy_counts(transcript: Transcript, name: str) -> NDArray[np.float64]:
+    """Mean of the noisy one-way counts of all codes of a column; zeros where it was never asked."""
+    answers = [
+        Table(
+            answer.clique,
+            answer.counts.astype(np.float64),
+            np.full(answer.counts.shape, float(answer.variance)),
+        )
+        for answer in transcript.marginals
+        if answer.clique == (name,) and answer.counts.size == transcript.domain.size(name)
+    ]
+    return average(answers).values if answers else np.zeros(transcript.domain.size(name))
+
+
+def counted(records: NDArray[np.int32], domain: Domain, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+    """Contingency tables of synthetic records, axes in clique order.
+
+    Shapes: ``records`` (n, d). Privacy: none: post-processing.
+    """
+    tables = []
+    for names in cliques:
+        shape = domain.shape(names)
+        flat = np.zeros(records.shape[0], dtype=np.int64)
+        for name, size in zip(names, shape, strict=True):
+            flat = flat * size + records[:, domain.position[name]]
+        counts = np.bincount(flat, minlength=domain.cells(names))
+        tables.append(counts.reshape(shape).astype(np.float64))
+    return tables

@@ -1,0 +1,188 @@
+"""GUM, PrivSyn's building half: consistent tables, then records moved until they agree with all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.errors import UsageError
+from margent.postprocessing.consistency import Consistency
+from margent.postprocessing.merging import Spread
+from margent.postprocessing.tables import Table, evidence, working_domain
+from margent.progress import Progress, silent
+from margent.schema.domain import Clique, Domain
+from margent.stream import Stream
+from margent.synthesizers.appending import Append, draw_given, layout
+from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
+from margent.synthesizers.gum_rounds import ONE, play_round
+from margent.transcript import Transcript
+
+
+@dataclass(frozen=True)
+class Gum:
+    """Records that agree with all tables, reached in rounds of copying and overwriting records.
+
+    The step size starts at ``alpha`` and is multiplied by ``decay`` every ``every`` rounds. Of the records that
+    a cell gains in round t, the share ``duplicate[t mod len(duplicate)]`` become copies of records in that
+    cell; the others only have the marginal's own columns overwritten. Fewer than ``enough`` rows are drawn at
+    random from a larger table (of at most ``total`` rows): counts of a few records cannot follow thin cells.
+
+    Privacy: none: post-processing.
+    Source: PrivSyn 2021 section 5, with the step schedule "U4" and the copy schedule "S3" of its published code.
+    """
+
+    rounds: int = 100
+    alpha: float = 1.0
+    decay: float = 0.84
+    every: int = 20
+    duplicate: tuple[float, ...] = (0.5,)
+    enough: int = 20_000
+    consistency: Consistency = field(default_factory=Consistency)
+    spread: Spread = "projected"
+    name: str = "gum"
+
+    def __post_init__(self) -> None:
+        if self.rounds < 0 or self.every < 1 or not 0 < self.decay <= 1 or not 0 < self.alpha < math.inf:
+            raise UsageError("gum: rounds >= 0, every >= 1, alpha > 0 and decay in (0, 1] are needed")
+        if not self.duplicate or not all(0 <= share <= 1 for share in self.duplicate):
+            raise UsageError("gum: duplicate needs at least one share, each in [0, 1]")
+
+    def build(self, transcript: Transcript, progress: Progress) -> GumModel:
+        """Make the noisy tables consistent and non-negative. Takes any transcript.
+
+        Privacy: none: post-processing.
+        """
+        progress("consistency", 0.0)
+        working = working_domain(transcript, sampleable_codes(transcript))
+        known = evidence(transcript, working)
+        # Without records to speak of the tables still tell shapes, and those need a positive total.
+        tables = self.consistency.apply(known.tables, max(known.total, 1.0))
+        progress("consistency", 1.0)
+        return GumModel(
+            settings=self,
+            tables={table.clique: table for table in tables},
+            columns=columns_of(transcript, working, tables, self.spread),
+            total=round(known.total),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GumModel:
+    """Consistent tables and single columns over the working domain, with the settings to draw records."""
+
+    settings: Gum
+    tables: Mapping[Clique, Table]
+    columns: Columns
+    total: int
+
+    @property
+    def domain(self) -> Domain:
+        """The codes' domain, unmerged."""
+        return self.columns.working.full
+
+    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+        """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed.
+
+        Privacy: none: post-processing.
+        """
+        built = max(rows, min(self.total, self.settings.enough)) if rows > 0 else 0
+        # Columns start in random order and every step treats all rows alike, so any rows are a random subset.
+        return self._built(built, seed, progress)[:rows]
+
+    def _built(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+        """All records, one connected component of tables at a time; joined at random, as all rows are alike."""
+        drawn: dict[str, NDArray[np.int32]] = {}
+
+        def column(name: str) -> NDArray[np.int32]:
+            if name not in drawn:
+                drawn[name] = self.columns.alone(name, rows, Stream(seed, "gum", "column", name))
+            return drawn[name]
+
+        plan = layout(tuple(self.tables))
+        for number, core in enumerate(plan.cores):
+            names = sorted({name for members in core for name in members})
+            records = np.stack([column(name) for name in names])
+            done = number / len(plan.cores)
+
+            def part(step: str, share: float | None, done: float = done) -> None:
+                progress(step, done + (share or 0.0) / len(plan.cores))
+
+            self._play(records, names, core, Stream(seed, "gum", "rounds", *names), part)
+            drawn.update(zip(names, records, strict=True))
+        for append in plan.appends:
+            given = [column(name) for name in append.given]
+            drawn[append.column] = self._appended(append, given, Stream(seed, "gum", "append", append.column))
+        for name in self.domain.names:
+            column(name)
+        progress("records", 1.0)
+        return self.columns.unmerged(drawn, rows, seed)
+
+    def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
+        """Counts of ``total`` sampled records over each clique: GUM has no closed form.
+
+        Privacy: none: post-processing.
+        """
+        return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+
+    def _play(
+        self,
+        records: NDArray[np.int32],
+        names: Sequence[str],
+        core: Sequence[Clique],
+        stream: Stream,
+        progress: Progress,
+    ) -> None:
+        """All rounds over one component, in place."""
+        rows = records.shape[1]
+        if rows == 0:
+            return
+        place = {name: number for number, name in enumerate(names)}
+        columns, strides, sizes, targets = [], [], [], []
+        for clique in core:
+            values = self._projected(clique)
+            columns += [place[name] for name in clique]
+            strides += [math.prod(values.shape[axis + 1 :]) for axis in range(values.ndim)]
+            sizes += values.shape
+            targets.append(np.rint(values.ravel() * (rows * ONE / values.sum())).astype(np.int64))
+        axis_start = np.cumsum([0, *(len(clique) for clique in core)])
+        cell_start = np.cumsum([0, *(target.size for target in targets)])
+        state = stream.words(1)
+        settings = self.settings
+        for number in range(settings.rounds):
+            alpha = settings.alpha * settings.decay ** (number // settings.every)
+            share = settings.duplicate[number % len(settings.duplicate)]
+            play_round(
+                records,
+                np.array(columns),
+                np.array(strides),
+                np.array(sizes),
+                axis_start,
+                np.concatenate(targets),
+                cell_start,
+                round(alpha * ONE),
+                round(share * ONE),
+                state,
+            )
+            progress("records", (number + 1) / settings.rounds)
+
+    def _projected(self, clique: Clique) -> NDArray[np.float64]:
+        """The consistent table over a clique, or the projection of the smallest table that holds it."""
+        holders = [names for names in self.tables if set(clique) <= set(names)]
+        names = min(holders, key=lambda names: (self.tables[names].values.size, names))
+        return self.tables[names].values.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in clique))
+
+    def _appended(self, append: Append, given: Sequence[NDArray[np.int32]], stream: Stream) -> NDArray[np.int32]:
+        """One column drawn given others that are already there."""
+        names = (*append.given, append.column)
+        values = self._projected(tuple(sorted(names)))
+        values = np.transpose(values, [sorted(names).index(name) for name in names])
+        shape = values.shape[:-1]
+        groups = np.zeros(given[0].size, dtype=np.int64)
+        for codes, size in zip(given, shape, strict=True):
+            groups = groups * size + codes
+        table = values.reshape(math.prod(shape), values.shape[-1])
+        return draw_given(table, self.columns.shares[append.column], groups, stream)

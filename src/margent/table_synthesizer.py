@@ -1,0 +1,81 @@
+"""The fit-and-sample habit of other libraries, on top of `margent.pipeline`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from margent.errors import BudgetError, UsageError
+from margent.methods import DEFAULT_METHOD, method_named
+from margent.pipeline import Measured, from_transcript, measure
+from margent.privacy.budget import Budget
+from margent.schema.fields import Schema
+from margent.transcript import Transcript
+
+
+class TableSynthesizer:
+    """`fit` spends the budget once; `sample` is free and may be called as often as one likes.
+
+    >>> from margent import Category, Integer, Schema
+    >>> schema = Schema([Category("sex", ["F", "M"]), Integer("age", 0, 110)], unit="row")
+    >>> synthesizer = TableSynthesizer(schema, epsilon=1)
+
+    Privacy: one fit is (epsilon, delta)-differentially private for the schema's unit; a second fit is refused.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        epsilon: float | str | Fraction,
+        delta: float | str | Fraction = "1e-9",
+        method: str = DEFAULT_METHOD,
+    ) -> None:
+        self.schema = schema
+        self.budget = Budget(epsilon=epsilon, delta=delta)
+        self.method = method_named(method).name
+        self._measured: Measured | None = None
+
+    @property
+    def transcript_(self) -> Transcript:
+        """The noisy answers that were bought; may be published."""
+        return self._fitted().transcript
+
+    def fit(self, table: str | Path | object) -> Self:
+        """Spend the budget on noisy answers about ``table``.
+
+        Privacy: (epsilon, delta) as given.
+        Raises: BudgetError on a second fit: the budget is spent.
+        """
+        if self._measured is not None:
+            raise BudgetError(
+                "this synthesizer was fitted before and its budget is spent; sample from it as often as you "
+                "like, or make a new one, which adds its epsilon to what has been spent on these people"
+            )
+        self._measured = measure(table, self.schema, budget=self.budget, method=self.method)
+        return self
+
+    def sample(self, rows: int | None = None, *, seed: int | None = None) -> Any:
+        """Draw synthetic rows (default: the noisy number of records) in the kind of frame that was fitted.
+
+        Shapes: ``rows`` records, every output column of the schema.
+        Privacy: none: post-processing.
+        Raises: UsageError before `fit`.
+        """
+        measured = self._fitted()
+        release = from_transcript(
+            measured.transcript,
+            budget=self.budget,
+            synthesizer=method_named(self.method).synthesizer.name,
+            rows=rows,
+            seed=seed,
+            kind=measured.kind,
+        )
+        frames = ("pandas", "polars", "pyarrow", "duckdb")
+        return release.to_kind(measured.kind if measured.kind in frames else "pyarrow")
+
+    def _fitted(self) -> Measured:
+        if self._measured is None:
+            raise UsageError("call fit(table) first")
+        return self._measured

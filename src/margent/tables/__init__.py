@@ -1,0 +1,1 @@
+"""Opening, streaming and writing tables of every format; no meaning, only batches."""

@@ -1,0 +1,31 @@
+"""What a table declares of itself before any row: column names, and types where the container has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from margent.errors import TableError
+from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
+
+
+def declared_columns(path: Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+    """Column names, and the Arrow schema of a typed container (None for text, which declares no types).
+
+    Privacy: none spent; header and container only.
+    Raises: TableError when there is no such file or it cannot be read as what it is called.
+    """
+    if not path.exists():
+        raise TableError(f"{path}: there is no such file")
+    kind = kind_of_path(path, options)
+    try:
+        if kind in TEXT_KINDS:
+            from margent.tables.text import text_header
+
+            return text_header(path, kind, options)[0], None
+        from margent.tables.columnar import declared_types
+
+        declared = declared_types(path, kind)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be opened: {error.strerror or 'input/output error'}") from None
+    return tuple(declared.names), declared

@@ -1,0 +1,91 @@
+"""The header of a table against the schema: every difference at once, before anything is charged."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from margent.errors import Fault, SchemaError
+
+if TYPE_CHECKING:
+    from margent.schema.fields import Schema
+
+_USUAL_DELIMITERS = ";\t|,"
+
+
+def check_columns(
+    found: Sequence[str], schema: Schema, *, delimiter: str | None = None, index: Sequence[str] = ()
+) -> None:
+    """Every column of the schema is in the table exactly once, and the table has no other.
+
+    Order does not matter. A field of role drop may be absent: it is dropped already. ``delimiter`` is that of
+    a text file; ``index`` names what a pandas frame holds beside its columns.
+
+    Privacy: none: names only.
+    Raises: SchemaError listing all differences.
+    """
+    listed = [field.name for field in schema.fields]
+    optional = {field.name for field in schema.fields if field.role == "drop"}
+    present = set(found)
+    missing = [name for name in listed if name not in present and name not in optional]
+    faults: list[Fault] = []
+    other = _other_delimiter(found, listed, delimiter)
+    if other:
+        faults.append(
+            Fault(found[0], f"the header is one column that holds {other}: did you mean --delimiter {other}?")
+        )
+    faults += _duplicates(found)
+    faults += [Fault(name, _missing(name, [] if other else found, listed, index)) for name in missing]
+    if not other:
+        faults += [
+            Fault(name or f"column {place}", _extra(name))
+            for place, name in enumerate(found, start=1)
+            if name not in listed and found.index(name) == place - 1
+        ]
+    if faults:
+        raise SchemaError(faults, "the table's header, held against the schema,")
+
+
+def _duplicates(found: Sequence[str]) -> list[Fault]:
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(found, start=1):
+        places.setdefault(name, []).append(place)
+    return [
+        Fault(
+            name,
+            f"the column name occurs {len(where)} times, at positions {_listed(where)}: rename all but one",
+        )
+        for name, where in places.items()
+        if len(where) > 1
+    ]
+
+
+def _listed(places: Sequence[int]) -> str:
+    *most, last = [str(place) for place in places]
+    return f"{', '.join(most)} and {last}"
+
+
+def _missing(name: str, found: Sequence[str], listed: Sequence[str], index: Sequence[str]) -> str:
+    if name in index:
+        return "the table has it as its index only: call reset_index() first"
+    spare = [other for other in found if other not in listed]
+    near = [other for other in spare if other.strip().casefold() == name.strip().casefold()]
+    near = near or difflib.get_close_matches(name, spare, n=2)
+    hint = f"; the nearest it has: {', '.join(repr(other) for other in near)}" if near else ""
+    return f"the schema has this column and the table does not{hint}"
+
+
+def _extra(name: str) -> str:
+    what = "the table has this column" if name else "the table has a column without a name"
+    return f'{what} and the schema does not: add it there with "role": "drop", or take it out of the table'
+
+
+def _other_delimiter(found: Sequence[str], listed: Sequence[str], delimiter: str | None) -> str | None:
+    """The delimiter, as one types it, that would split a one-column header into names of the schema."""
+    if delimiter is None or len(found) != 1 or found[0] in listed:
+        return None
+    for other in _USUAL_DELIMITERS:
+        if other != delimiter and any(part.strip('" ') in listed for part in found[0].split(other)[1:]):
+            return '"\\t"' if other == "\t" else f'"{other}"'
+    return None

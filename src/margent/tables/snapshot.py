@@ -1,0 +1,83 @@
+"""One snapshot for all passes: a file that changes between two looks at it ends the run, with fixed text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from margent.errors import TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHANGED = (
+    "the table's file changed, moved or vanished after it was opened. What was charged so far stays spent. "
+    "Work on a copy that nothing else writes to"
+)
+UNREADABLE = (
+    "the table could not be read to its end (a damaged file, a failing disk, or a stream that broke off). "
+    "What was charged so far stays spent. Check the file with the tool that wrote it, then start a new run"
+)
+CLOSED = "the table was closed already; open it again"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A file as it was when it was opened: which file, its size, and when it was last written to.
+
+    Privacy: none of it is written or shown.
+    """
+
+    path: Path
+    identity: tuple[int, ...] = field(repr=False)
+
+    @staticmethod
+    def of(path: Path) -> Snapshot:
+        """The file as it is now.
+
+        Raises: TableError when there is no such file, or it is not a regular one.
+        """
+        if not path.exists():
+            raise TableError(f"{path}: there is no such file")
+        if not path.is_file():
+            raise TableError(f"{path}: not a regular file; a pipe or device must be copied to a file first")
+        return Snapshot(path, _identity(path))
+
+    def check(self) -> None:
+        """Raise TableError, with fixed text, unless the file is still the same."""
+        try:
+            same = _identity(self.path) == self.identity
+        except OSError:
+            same = False
+        if not same:
+            raise TableError(CHANGED)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def guarded(read: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The batches of ``read()``; whatever fails in it ends in a TableError with fixed text.
+
+    The text of a reader's own exception may hold a cell. It is raised outside the handler, so that not even
+    the exception's context carries the reader's.
+    """
+    batches: Iterator[pa.RecordBatch] | None = None
+    while True:
+        failure: str | None = None
+        try:
+            batches = batches if batches is not None else read()
+            batch = next(batches)
+        except StopIteration:
+            return
+        except TableError as error:
+            failure = str(error)
+        except Exception:
+            failure = UNREADABLE
+        if failure is not None:
+            raise TableError(failure)
+        yield batch

@@ -1,0 +1,95 @@
+"""Opening a table of any kind: one function, and the protocol of what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from margent.errors import TableError
+from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from margent.schema.fields import Schema
+
+_DEFAULT = ReadOptions()
+
+
+class TableSource(Protocol):
+    """A private table whose container and header have been checked; rows come in batches, never all at once.
+
+    Shapes: ``columns`` are the table's own, in its order. A batch has the columns that the schema reads, in
+    the schema's order, and at most 65,536 rows. From text every column is raw bytes (``binary``), null where
+    a malformed record leaves it absent. From typed containers columns keep their type, except that extension
+    types become what they store, run-end encoded columns are decoded, and
+    bytes and views become large strings.
+    Privacy: private rows.
+    """
+
+    @property
+    def kind(self) -> str:
+        """The kind of file (a key of `margent.tables.options.FILE_SUFFIXES`) or frame."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns, in its own order."""
+        ...
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """One pass over all rows: every pass gives the same rows in the same order.
+
+        Raises: TableError with fixed text when the table cannot be read to its end, or has changed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back files and temporary copies."""
+        ...
+
+    def __enter__(self) -> TableSource:
+        """Return the table itself."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the table."""
+        ...
+
+
+def open_table(table: str | Path | object, schema: Schema, options: ReadOptions = _DEFAULT) -> TableSource:
+    """The table at a path, or an object with the Arrow stream interface, whose header agrees with the schema.
+
+    Only the container and the header are looked at: what is refused here depends on no row. Columns are
+    matched by name; their order is free.
+
+    Privacy: none spent, no row read.
+    Raises: TableError when there is no such file or it cannot be read as what it is called; SchemaError
+        listing every difference between header and schema; UsageError when an object is no table.
+    """
+    if not isinstance(table, str | Path):
+        from margent.tables.streams import open_object
+
+        return open_object(table, schema, options)
+    path = Path(table)
+    try:
+        return _open_file(path, schema, options)
+    except OSError as error:
+        raise TableError(f"{path}: cannot be opened: {error.strerror or 'input/output error'}") from None
+
+
+def _open_file(path: Path, schema: Schema, options: ReadOptions) -> TableSource:
+    if not path.exists():
+        raise TableError(f"{path}: there is no such file")
+    kind = kind_of_path(path, options)
+    if kind in TEXT_KINDS:
+        from margent.tables.text import open_text
+
+        return open_text(path, kind, schema, options)
+    from margent.tables.columnar import open_ipc, open_parquet
+
+    return open_parquet(path, schema) if kind == "parquet" else open_ipc(path, kind, schema)

@@ -1,0 +1,90 @@
+"""The transcript: a public schema and the noisy answers that were bought. Everything after it is free.
+
+A release is a function of a public schema and a list of noisy answers; privacy is spent only to make that
+list. The list is a `Transcript`; it may be published whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.schema.domain import Clique, Domain, Merge
+
+if TYPE_CHECKING:
+    from margent.privacy.charge import Charge
+    from margent.schema.fields import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyMarginal:
+    """Integer noisy counts over a clique: exact counts plus independent integer noise.
+
+    Shapes: ``counts`` is int64 with one axis a name of ``clique``, in that order; axis sizes are those of the
+    domain, or of the transcript's merges where ``merged`` is true.
+    Units: records; ``variance`` is the noise parameter s^2 of each cell (records squared).
+    Privacy: the charge at ``charge`` in the transcript's list paid for it.
+    """
+
+    clique: Clique
+    counts: NDArray[np.int64]
+    variance: Fraction
+    charge: int
+    merged: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Noisy scores, one a clique, in units of ``1 / denominator`` of a record; each has its own draw.
+
+    Shapes: ``values`` is int64, one entry a clique.
+    Units: ``values / denominator`` records; ``variance`` is the noise parameter s^2 in records squared.
+    Privacy: one charge for the whole vector.
+    """
+
+    kind: str
+    cliques: tuple[Clique, ...]
+    values: NDArray[np.int64]
+    denominator: int
+    variance: Fraction
+    charge: int
+    merged: bool = False
+
+    def records(self) -> NDArray[np.float64]:
+        """The scores in records."""
+        scaled: NDArray[np.float64] = self.values / float(self.denominator)
+        return scaled
+
+
+Answer = NoisyMarginal | Scores
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """Schema, method, charges and noisy answers in the order they were asked: all that a synthesizer may know.
+
+    Shapes: ``answers[i].charge`` indexes ``charges``; ``merges`` maps a column to its public merge.
+    Privacy: safe to publish; nothing in it was computed from rows without a charge.
+    """
+
+    schema: Schema
+    domain: Domain
+    method: str
+    charges: tuple[Charge, ...]
+    answers: tuple[Answer, ...]
+    merges: Mapping[str, Merge] = field(default_factory=dict)
+
+    @property
+    def marginals(self) -> tuple[NoisyMarginal, ...]:
+        """The noisy marginals among the answers, in the order they were bought."""
+        return tuple(answer for answer in self.answers if isinstance(answer, NoisyMarginal))
+
+    @property
+    def merged_domain(self) -> Domain:
+        """The domain with every merged column cut down to its groups."""
+        return self.domain.merged(self.merges)

@@ -1,0 +1,92 @@
+"""Small tables of our own making, and where the shared real tables would be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+SCHEMA: dict[str, Any] = {
+    "name": "people",
+    "missingValues": ["", "?"],
+    "fields": [
+        {"name": "sex", "type": "string", "categories": ["F", "M"], "constraints": {"required": True}},
+        {
+            "name": "work",
+            "type": "string",
+            "categories": ["office", "field, remote", 'the "lab"', "none"],
+        },
+        {
+            "name": "age",
+            "type": "integer",
+            "constraints": {"required": True, "minimum": 0, "maximum": 99},
+            "margent": {"bins": {"width": 10}},
+        },
+        {
+            "name": "since",
+            "type": "date",
+            "constraints": {"minimum": "2020-01-01", "maximum": "2021-12-31"},
+            "margent": {"bins": "quarter"},
+        },
+        {"name": "id", "type": "string", "margent": {"role": "identifier"}},
+    ],
+    "margent": {"unit": "row", "provenance": "made up for the tests"},
+}
+
+
+def people_rows(rows: int, seed: int = 1) -> list[list[str]]:
+    """Rows of the table that `SCHEMA` describes: work depends on sex, some cells are missing."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, rows)
+    work = (2 * sex + rng.integers(0, 2, rows)) % 4
+    age = rng.integers(0, 100, rows)
+    months = rng.integers(0, 24, rows)
+    names = ["office", "field, remote", 'the "lab"', "none"]
+    return [
+        [
+            "FM"[sex[row]],
+            "?" if row % 17 == 0 else names[work[row]],
+            str(age[row]),
+            "" if row % 11 == 0 else f"{2020 + months[row] // 12}-{months[row] % 12 + 1:02d}-15",
+            f"P{row:05d}",
+        ]
+        for row in range(rows)
+    ]
+
+
+def write_csv(path: Path, rows: list[list[str]], header: list[str] | None = None) -> Path:
+    """Write rows as CSV the way the standard library does."""
+    import csv
+
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(header or [field["name"] for field in SCHEMA["fields"]])
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def people_csv(tmp_path: Path) -> Path:
+    """A CSV of 400 made-up people."""
+    return write_csv(tmp_path / "people.csv", people_rows(400))
+
+
+@pytest.fixture
+def people_schema(tmp_path: Path) -> Path:
+    """The schema file of the made-up people."""
+    path = tmp_path / "people.schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return path
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of shared real tables; skips where it is absent."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the shared real tables are not beside this checkout")
+    return SHARED

@@ -1,0 +1,215 @@
+"""The guards of the door, as tests that fail if the door opens."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import margent
+from margent import Budget, Category, Integer, Schema
+from margent.counts.source import CodedCounts
+from margent.errors import BudgetError, TranscriptError
+from margent.methods import METHODS, Method
+from margent.pipeline import from_transcript
+from margent.privacy.curator import DataCurator
+from margent.privacy.ledger import Ledger
+from margent.privacy.replay import ReplayCurator
+from margent.privacy.requests import MarginalRequest
+from margent.release.measurements import measurement_files
+from margent.schema.codec import Codec
+from margent.schema.domain import Clique, Domain, Merge
+from margent.transcript import Transcript
+
+SOURCE = Path(margent.__file__).parent
+
+SCHEMA = Schema(
+    [
+        Category("a", ["x", "y", "z"]),
+        Category("b", ["u", "v"]),
+        Integer("c", 0, 5),
+        Category("constant", ["only"]),
+    ],
+    unit="row",
+)
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def module_name(path: Path) -> str:
+    return ".".join(("margent", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def importers(prefix: str) -> set[str]:
+    return {
+        module_name(path)
+        for path in SOURCE.rglob("*.py")
+        if any(name == prefix or name.startswith(prefix + ".") for name in imports_of(path))
+        and not module_name(path).startswith(prefix)
+    }
+
+
+def test_only_the_door_and_the_flow_import_counts() -> None:
+    # plan.py takes one number, the cap on cells, from the kernel.
+    assert importers("margent.counts.source") == {"margent.privacy.curator", "margent.pipeline"}
+    assert importers("margent.counts.kernel") <= {"margent.counts.source", "margent.plan"}
+
+
+def test_only_the_flow_opens_tables() -> None:
+    allowed = {"margent.pipeline", "margent.cli.schema", "margent.counts.source"}
+    assert {name for name in importers("margent.tables.source") if not name.startswith("margent.tables")} <= allowed
+
+
+def test_the_free_half_cannot_reach_the_door() -> None:
+    private = ("margent.privacy.curator", "margent.privacy.scores", "margent.privacy.noise", "margent.counts")
+    for folder in ("synthesizers", "postprocessing", "release", "collectors", "schema"):
+        for path in (SOURCE / folder).rglob("*.py"):
+            for name in imports_of(path):
+                assert not name.startswith(private), f"{module_name(path)} imports {name}"
+
+
+def test_randomness_has_one_source_for_noise_and_no_seed_reaches_it() -> None:
+    for path in (SOURCE / "privacy").rglob("*.py"):
+        text = path.read_text()
+        names = set(imports_of(path))
+        assert "np.random" not in text, path
+        assert "margent.stream" not in names, path
+        assert "random" not in names, path
+        if path.name != "randomness.py":
+            assert "os.urandom" not in text, path
+            assert "secrets" not in names, path
+
+
+def test_no_code_loads_code() -> None:
+    for path in SOURCE.rglob("*.py"):
+        names = set(imports_of(path))
+        assert not names & {"pickle", "yaml", "joblib", "cloudpickle", "dill", "marshal", "shelve"}, path
+        calls = {
+            node.func.id
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+        assert not calls & {"eval", "exec", "compile", "__import__"}, path
+
+
+class PinnedNoise:
+    """The same noise for every run: call i gives the same draws whatever the data were."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, Fraction]] = []
+
+    def __call__(self, count: int, scale_squared: Fraction) -> NDArray[np.int64]:
+        self.calls.append((count, scale_squared))
+        rng = np.random.default_rng(len(self.calls))
+        return np.rint(rng.normal(0, float(scale_squared) ** 0.5, count)).astype(np.int64)
+
+
+def columns_of(records: int, seed: int) -> list[NDArray[np.uint16]]:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 3, records)
+    sizes = Codec(SCHEMA).domain.sizes
+    made = {"a": a, "b": (a > 0).astype(int), "c": (a + rng.integers(0, 2, records)) % 6}
+    return [
+        made.get(name, np.zeros(records, dtype=int)).astype(np.uint16) % sizes[place]
+        for place, name in enumerate(Codec(SCHEMA).domain.names)
+    ]
+
+
+def collected(method: Method, columns: Sequence[NDArray[np.uint16]], noise: PinnedNoise) -> Transcript:
+    budget = Budget(epsilon=2, delta="1e-6")
+    source = CodedCounts(columns, Codec(SCHEMA).domain)
+    curator = DataCurator(SCHEMA, source, Ledger(budget), noise=noise)
+    return method.collector.collect(curator, budget)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_replay_without_data_gives_the_same_transcript_and_the_same_bytes(method: Method) -> None:
+    budget = Budget(epsilon=2, delta="1e-6")
+    first = collected(method, columns_of(500, 1), PinnedNoise())
+    again = method.collector.collect(ReplayCurator(first), budget)
+    assert measurement_files(again) == measurement_files(first)
+    tables = [
+        from_transcript(each, budget=budget, synthesizer=method.synthesizer.name, seed=5).table
+        for each in (first, again)
+    ]
+    assert tables[0].equals(tables[1])
+
+
+def test_replay_insists_on_the_recorded_questions() -> None:
+    privsyn = METHODS[0]
+    first = collected(privsyn, columns_of(500, 1), PinnedNoise())
+    with pytest.raises(TranscriptError, match="question 1 differs"):
+        ReplayCurator(first).measure([MarginalRequest(("a",), Fraction(1024))], label="another question")
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_neighbors_ask_the_same_first_questions(method: Method) -> None:
+    """With pinned noise, everything up to the first data-dependent choice is the same for neighbors."""
+    columns = columns_of(200, 3)
+    full, removed = PinnedNoise(), PinnedNoise()
+    first = collected(method, columns, full)
+    second = collected(method, [column[1:] for column in columns], removed)
+    one_ways = sum(1 for charge in first.charges if len(charge.cliques[0]) == 1)
+    assert full.calls[:one_ways] == removed.calls[:one_ways]
+    for left, right in zip(first.answers, second.answers, strict=False):
+        if left.charge >= one_ways:
+            break
+        difference = np.abs(np.asarray(left.counts) - np.asarray(right.counts))
+        assert difference.sum() == 1, "one record changes one cell by one and nothing else"
+
+
+class Watched:
+    """A count source that notes when it is looked at."""
+
+    def __init__(self, inner: CodedCounts, ledger: Ledger) -> None:
+        self.inner, self.ledger, self.looks = inner, ledger, list[int]()
+
+    @property
+    def domain(self) -> Domain:
+        return self.inner.domain
+
+    def count(self, cliques: Sequence[Clique], merges: Mapping[str, Merge] | None = None) -> list[NDArray[np.int64]]:
+        self.looks.append(len(self.ledger.charges))
+        return self.inner.count(cliques, merges or {})
+
+
+def test_every_look_is_paid_for_before_it_happens() -> None:
+    budget = Budget(epsilon=1)
+    ledger = Ledger(budget)
+    watched = Watched(CodedCounts(columns_of(100, 1), Codec(SCHEMA).domain), ledger)
+    curator = DataCurator(SCHEMA, watched, ledger)
+    scale = curator.account.gaussian_scale(Fraction(1), budget.total / 4)
+    curator.measure([MarginalRequest(("a",), scale), MarginalRequest(("b",), scale)], label="two")
+    assert watched.looks == [2]
+
+
+def test_a_refused_charge_leaves_data_and_ledger_untouched() -> None:
+    budget = Budget(epsilon=1)
+    ledger = Ledger(budget)
+    watched = Watched(CodedCounts(columns_of(100, 1), Codec(SCHEMA).domain), ledger)
+    curator = DataCurator(SCHEMA, watched, ledger)
+    scale = curator.account.gaussian_scale(Fraction(1), budget.total * 2 / 3)
+    with pytest.raises(BudgetError):
+        curator.measure([MarginalRequest(("a",), scale), MarginalRequest(("b",), scale)], label="two")
+    assert watched.looks == []
+    assert ledger.charges == ()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_budget_is_used_and_never_passed(method: Method) -> None:
+    budget = Budget(epsilon=2, delta="1e-6")
+    transcript = collected(method, columns_of(500, 1), PinnedNoise())
+    spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
+    assert Fraction(99, 100) * budget.total <= spent <= budget.total
