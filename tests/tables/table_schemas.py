@@ -69,3 +69,27 @@ def csv_module_rows(
             whole = len(record) == width
             rows.append(tuple(cell.encode("latin-1") for cell in record) if whole else (None,) * width)
     return rows
+
+
+def limited_rows(body: bytes, width: int, limit: int) -> list[tuple[bytes | None, ...]]:
+    """The same with a limit on the bytes of a record, one record at a time from the rest of the text."""
+    rows: list[tuple[bytes | None, ...]] = []
+    rest = body.decode("latin-1")
+    while rest:
+        lines = list(io.StringIO(rest, newline=""))
+        taken = next(
+            count
+            for count in range(1, len(lines) + 1)
+            if count == len(lines) or len(list(csv.reader([*lines[:count], "end"]))) == 2
+        )
+        record = "".join(lines[:taken])
+        closed = len(list(csv.reader([*lines[:taken], "end"]))) == 2
+        ending = len(record) - len(record.rstrip("\r\n")) if closed else 0
+        ending = min(ending, 2 if record.endswith("\r\n") else 1)
+        if len(record) - ending > limit:
+            rows.append((None,) * width)
+            taken = 1
+        else:
+            rows += csv_module_rows(record.encode("latin-1"), width)
+        rest = "".join(lines[taken:])
+    return rows

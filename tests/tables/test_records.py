@@ -8,7 +8,7 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from table_schemas import csv_module_rows
+from table_schemas import csv_module_rows, limited_rows
 
 from margent.tables.records import Layout, parsed
 
@@ -43,14 +43,14 @@ def test_any_bytes_read_as_the_csv_module_reads_them(body: bytes, width: int, bl
     assert records(body, width, block=block, quote=quote) == csv_module_rows(body, width, quote=quote)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(BODIES, st.integers(1, 3), st.integers(1, 6), st.integers(1, 3))
-def test_neither_blocks_nor_batches_matter_to_overlong_records(
+def test_overlong_records_cost_their_first_line_whatever_the_blocks_and_batches(
     body: bytes, width: int, limit: int, batch_rows: int
 ) -> None:
-    whole = records(body, width, limit=limit)
-    for block in (1, 2, 7):
-        assert records(body, width, limit=limit, block=block, batch_rows=batch_rows) == whole
+    expected = limited_rows(body, width, limit)
+    for block in (1, 2, 7, 4096):
+        assert records(body, width, limit=limit, block=block, batch_rows=batch_rows) == expected
 
 
 @settings(max_examples=100, deadline=None)
@@ -109,11 +109,17 @@ def test_an_empty_line_is_a_record_of_a_single_column() -> None:
 
 
 def test_records_over_the_limit_are_rows_of_absent_cells() -> None:
-    giant = b"g" * 50_000
-    body = b"1,2\n" + giant + b',"' + b"\n" * 50_000 + b'"\r\n3,4\n' + b"5," + b"6" * 8 + b"\n7," + b"8" * 9
+    body = b"1,2\n" + b"g" * 50_000 + b"\r\n3,4\n5," + b"6" * 8 + b"\n7," + b"8" * 9
     expected = [(b"1", b"2"), (None, None), (b"3", b"4"), (b"5", b"66666666"), (None, None)]
     for block in (7, 1000, 10**6):
         assert records(body, 2, block=block, limit=10) == expected
+
+
+def test_a_quote_that_is_never_closed_costs_its_own_line() -> None:
+    before, after = b"a,b\n" * 10, b"c,d\r\n" * 1000
+    expected = [(b"a", b"b")] * 10 + [(None, None)] + [(b"c", b"d")] * 1000
+    for block in (7, 100, 10**6):
+        assert records(before + b'x,"y\n' + after, 2, block=block, limit=50) == expected
 
 
 def test_a_giant_cell_under_the_limit_comes_whole() -> None:

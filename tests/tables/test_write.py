@@ -8,6 +8,7 @@ import io
 import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -91,6 +92,15 @@ def test_slices_and_nulls_of_any_offset(tmp_path: Path) -> None:
     table = pa.table({"a": pa.array(["p", None, "q", "rr", None, "s"]), "b": pa.array(list("uvwxyz"))}).slice(1, 4)
     write_table(tmp_path / "t.csv", "csv", iter([table.slice(0, 3), table.slice(3)]))
     assert read_rows(tmp_path / "t.csv", "a", "b") == [(b"", b"v"), (b"q", b"w"), (b"rr", b"x"), (b"", b"y")]
+
+
+def test_bytes_under_a_null_are_not_written(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 2, 4, 6], dtype=np.int32))
+    buffers = [pa.py_buffer(bytes([0b101])), offsets, pa.py_buffer(b"aabbcc")]
+    hidden = pa.Array.from_buffers(pa.string(), 3, buffers)
+    assert hidden.to_pylist() == ["aa", None, "cc"]
+    write_table(tmp_path / "t.csv", "csv", iter([pa.table({"a": hidden, "b": ["1", "2", "3"]})]))
+    assert (tmp_path / "t.csv").read_bytes() == b"a,b\naa,1\n,2\ncc,3\n"
 
 
 def test_gzip_holds_neither_time_nor_name(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class Tally:
     Raises: PlanError before anything is allocated when a table has more than ``max_cells`` cells.
     """
 
-    def __init__(  # noqa: D107 (see the class)
+    def __init__(
         self,
         domain: Domain,
         cliques: Sequence[Clique],

@@ -19,14 +19,14 @@ from margent.schema.domain import Clique
 
 
 def shared_cliques(cliques: Sequence[Clique]) -> list[Clique]:
-    """Every set of columns, closed under intersection, that at least two of the cliques share; small first.
+    """All intersections of the cliques, and every column that at least two of them hold; small first.
 
     The empty clique (the total) comes first, then single columns, and so on; within a size by name.
 
     Privacy: none: names are public.
 
     >>> shared_cliques([("a", "b", "c"), ("a", "b", "d"), ("b", "e")])
-    [(), ('b',), ('a', 'b')]
+    [(), ('a',), ('b',), ('a', 'b')]
     """
     sets = [frozenset(names) for names in sorted(set(cliques))]
     closed = {frozenset({name}) for names in sets for name in names}

@@ -52,7 +52,10 @@ def member_shares(
     for group, members in working.mixed(column).items():
         share = np.zeros(members.size)
         if spread == "projected":
-            share = norm_sub(counts[members], float(totals[group]))
+            share = np.maximum(counts[members], 0.0)
+            # A group may have more records than its members' counts: those of codes that are never written.
+            if share.sum() > totals[group]:
+                share = norm_sub(counts[members], float(totals[group]))
         mass = float(share.sum())
         shares[group] = share / mass if mass > 0 else np.full(members.size, 1.0 / members.size)
     return shares

@@ -60,9 +60,7 @@ class WorkingDomain:
     def mixed(self, name: str) -> dict[int, NDArray[np.int64]]:
         """The schema codes of every working code that has more than one."""
         written = self.written(name)
-        groups, starts, counts = np.unique(
-            self.groups[name][written], return_index=True, return_counts=True
-        )
+        groups, starts, counts = np.unique(self.groups[name][written], return_index=True, return_counts=True)
         return {
             int(group): written[start : start + count]
             for group, start, count in zip(groups, starts, counts, strict=True)

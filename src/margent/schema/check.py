@@ -39,12 +39,9 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
 
 def field_faults(field: Field, pointer: str, tokens: Sequence[MissingToken]) -> list[Fault]:
     """Every semantic fault of one field whose missing tokens are ``tokens``."""
-    found = list(_misplaced(field))
-    found += spelling_faults(field)
-    found += bound_faults(field)
-    found += list_faults(field)
-    found += _code_faults(field, tokens)
-    if field.role == "model" and not found:
+    values = [*spelling_faults(field), *bound_faults(field), *list_faults(field)]
+    found = [*_misplaced(field), *values, *_code_faults(field, tokens)]
+    if field.role == "model" and not values:
         found += _domain_faults(field, tokens)
     if field.hierarchy is not None and field.listed:
         names = [scalar_text(item.value) for item in field.listed]

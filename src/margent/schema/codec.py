@@ -74,10 +74,8 @@ class ColumnReader:
             places = pc.fill_null(column.indices.cast(pa.int64()), distinct.size - 1)
             found: NDArray[np.int64] = distinct[places.to_numpy(zero_copy_only=False)]
             return found
-        if is_text(column.type):
-            codes = self.values.codes_of_texts(column)
-        else:
-            codes = self.values.codes_of_typed(column)
+        read = self.values.codes_of_texts if is_text(column.type) else self.values.codes_of_typed
+        codes = read(column)
         codes = np.where(codes == NO_CODE, self.layout.fallback, codes)
         return np.where(absent(column), null, codes)
 

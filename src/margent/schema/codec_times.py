@@ -21,6 +21,7 @@ from margent.schema.positions import field_format, offset_text, scalar_position
 from margent.schema.ruler import Regions, Ruler
 from margent.schema.zones import DAY, ZoneTable, zone_table
 
+_FAR = 2**61
 _FIRST_DAY, _LAST_DAY = -719162, 2932896  # 0001-01-01 and 9999-12-31, the days that the calendar knows
 
 
@@ -85,6 +86,7 @@ class TimeAxis:
 
     def _from_walls(self, walls: NDArray[np.int64], *, utc: bool = False) -> NDArray[np.int64]:
         """Positions of wall-clock readings in seconds since 1970."""
+        walls = np.clip(walls, -_FAR, _FAR)  # so that no sum below can overflow
         if self.field.type == "date":
             return walls // DAY
         if self.field.type == "time":

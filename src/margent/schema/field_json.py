@@ -19,6 +19,7 @@ from margent.schema.block_json import (
     read_texts,
     read_unlisted,
 )
+from margent.schema.check_values import spelling_faults
 from margent.schema.code_file import read_code_file
 from margent.schema.parts import (
     DEFAULT_FALSE,
@@ -130,7 +131,12 @@ class _FieldReader:
             open_set=read_open_set(block),
             carried=self._carried(),
         )
-        return field if self.sound else None
+        if self.sound:
+            return field
+        # Nobody checks a field that was not understood, but how it is spelled can be checked all the same.
+        for fault in spelling_faults(field):
+            top.faults.append(Fault(top.pointer + fault.pointer, top.said(fault.message)))
+        return None
 
     def _name(self) -> str:
         if "name" not in self.top:
@@ -171,7 +177,12 @@ class _FieldReader:
         )
 
     def _bound(self, key: str) -> Scalar | None:
-        return self._scalar(self.constraints, key, self.constraints.get(key)) if key in self.constraints else None
+        if key not in self.constraints:
+            return None
+        if self.kind in ("string", "boolean"):
+            self.constraints.fault(key, f"a {self.kind} has no minimum or maximum; take it out")
+            return None
+        return self._scalar(self.constraints, key, self.constraints.get(key))
 
     def _scalar(self, members: Members, key: str | int, raw: Any) -> Scalar | None:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from margent.schema.bins import VALUE_CODES
+from margent.schema.bins import FLOAT_DIGITS, VALUE_CODES
 from margent.schema.cells import canonical_texts, plain
 from margent.schema.draft import Draft, bounded_field, drafted
 from margent.schema.formats import parse_iso
@@ -52,6 +52,7 @@ class _Column:
     blanks: int = 0
     texts: dict[str, None] = field(default_factory=dict)
     repeats: bool = False
+    odd: bool = False
     offsets: bool = False
     bounds: dict[FieldType, tuple[Position, Position] | None] = field(default_factory=dict)
     kinds: tuple[FieldType, ...] = _KINDS
@@ -71,6 +72,7 @@ class _Column:
                 self.blanks += count
                 continue
             text = raw.decode(errors="replace")
+            self.odd = self.odd or "\ufffd" in text
             self.repeats = self.repeats or count > 1 or text in self.texts
             if len(self.texts) <= self.max_categories:
                 self.texts[text] = None
@@ -97,7 +99,9 @@ class _Column:
         return made
 
     def _declared(self) -> dict[str, Any]:
-        if self.texts and self.kinds:
+        if self.odd or not self.texts:
+            return {"name": self.name, "type": "string", "margent": {"role": "drop"}}
+        if self.kinds:
             kind = self.kinds[0]
             low, high = self.bounds[kind] or (0, 0)
             return self._bounded(kind, low, high)
@@ -127,7 +131,7 @@ class _Column:
 def _plainly(kind: FieldType, text: str, position: Position) -> bool:
     """Whether a text is of this kind without doubt: 02116 is no number, a date with a clock time no date."""
     if kind in ("integer", "number"):
-        if abs(position) > 10**15:
+        if not -(10**FLOAT_DIGITS) <= position <= 10**FLOAT_DIGITS:
             return False
         digits = text.strip().lstrip("+-")
         leading = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()

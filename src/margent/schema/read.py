@@ -124,6 +124,6 @@ def _in_order(faults: Sequence[Fault]) -> list[Fault]:
 
     def key(fault: Fault) -> list[tuple[int, int, str]]:
         parts = fault.pointer.split("/")
-        return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+        return [(0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts]
 
     return sorted(dict.fromkeys(faults), key=key)

@@ -75,7 +75,8 @@ class Ruler:
         if kind.name not in self._tables:
             largest = Fraction(float(np.finfo(kind.name).max))
             below = sum(mark < -largest for mark in self.marks)
-            near = np.array([float(mark) for mark in self.marks if abs(mark) <= largest]).astype(kind)
+            within = [mark for mark in self.marks if -largest <= mark <= largest]
+            near = np.array([float(mark) for mark in within]).astype(kind)
             floats, places = np.unique(near, return_inverse=True)
             exact = [self.of_exact(shortest(value)) for value in floats]
             counts = np.bincount(places, minlength=floats.size) if floats.size else np.zeros(0, np.int64)

@@ -157,10 +157,11 @@ class Members:
     def fault(self, key: str | int | None, message: str) -> None:
         """Write down a fault of a member (or of the object itself) that leaves its value unknown."""
         pointer = self.pointer if key is None else step(self.pointer, key)
-        self.faults.append(Fault(pointer, self._said(message)))
+        self.faults.append(Fault(pointer, self.said(message)))
         self.sound = False
 
-    def _said(self, message: str) -> str:
+    def said(self, message: str) -> str:
+        """The message with the subject before it."""
         return f"{self.subject}: {message}" if self.subject else message
 
     def inner(self, key: str | int, value: Any) -> Members:
@@ -205,7 +206,7 @@ class Members:
         if isinstance(value, bool) or not isinstance(value, int):
             self.fault(key, f"expected a whole number, found {kind_of(value)}")
         elif (least is not None and value < least) or (most is not None and value > most):
-            limits = [f"at least {least}"] * (least is not None) + [f"at most {most}"] * (most is not None)
+            limits = [f"at least {least:,}"] * (least is not None) + [f"at most {most:,}"] * (most is not None)
             self.fault(key, f"must be {' and '.join(limits)}")
         else:
             return value
@@ -236,7 +237,7 @@ class Members:
                 hint = f"did you mean {near[0]!r}? ({elsewhere[near[0]]})"
             else:
                 hint = f"known here: {', '.join(names)}"
-            self.faults.append(Fault(step(self.pointer, key), self._said(f"this key is not known; {hint}")))
+            self.faults.append(Fault(step(self.pointer, key), self.said(f"this key is not known; {hint}")))
 
 
 def kind_of(value: Any) -> str:

@@ -26,13 +26,13 @@ from margent.transcript import Transcript
 class Gum:
     """Records that agree with all tables, reached in rounds of copying and overwriting records.
 
-    The step size starts at ``alpha`` and is multiplied by ``decay`` every ``every`` rounds. Of the records that
-    a cell gains in round t, the share ``duplicate[t mod len(duplicate)]`` become copies of records in that
-    cell; the others only have the marginal's own columns overwritten. Fewer than ``enough`` rows are drawn at
-    random from a larger table (of at most ``total`` rows): counts of a few records cannot follow thin cells.
+    The step size starts at ``alpha`` and is multiplied by ``decay`` every ``every`` rounds. Of the records
+    that a cell gains in round t, the share ``duplicate[t mod len(duplicate)]`` become copies of records in
+    that cell; the others only have the marginal's own columns overwritten. Fewer than ``enough`` rows are drawn
+    at random from a larger table (of at most ``total`` rows): few records cannot follow thin cells.
 
     Privacy: none: post-processing.
-    Source: PrivSyn 2021 section 5, with the step schedule "U4" and the copy schedule "S3" of its published code.
+    Source: PrivSyn 2021 section 5, with the schedules "U4" (steps) and "S3" (copies) of its published code.
     """
 
     rounds: int = 100
@@ -46,6 +46,7 @@ class Gum:
     name: str = "gum"
 
     def __post_init__(self) -> None:
+        """Check the settings. Raises: UsageError."""
         if self.rounds < 0 or self.every < 1 or not 0 < self.decay <= 1 or not 0 < self.alpha < math.inf:
             raise UsageError("gum: rounds >= 0, every >= 1, alpha > 0 and decay in (0, 1] are needed")
         if not self.duplicate or not all(0 <= share <= 1 for share in self.duplicate):
@@ -94,7 +95,7 @@ class GumModel:
         return self._built(built, seed, progress)[:rows]
 
     def _built(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
-        """All records, one connected component of tables at a time; joined at random, as all rows are alike."""
+        """All records, one connected component of tables at a time, joined row by row."""
         drawn: dict[str, NDArray[np.int32]] = {}
 
         def column(name: str) -> NDArray[np.int32]:
@@ -141,7 +142,10 @@ class GumModel:
         if rows == 0:
             return
         place = {name: number for number, name in enumerate(names)}
-        columns, strides, sizes, targets = [], [], [], []
+        columns: list[int] = []
+        strides: list[int] = []
+        sizes: list[int] = []
+        targets: list[NDArray[np.int64]] = []
         for clique in core:
             values = self._projected(clique)
             columns += [place[name] for name in clique]
@@ -173,13 +177,13 @@ class GumModel:
         """The consistent table over a clique, or the projection of the smallest table that holds it."""
         holders = [names for names in self.tables if set(clique) <= set(names)]
         names = min(holders, key=lambda names: (self.tables[names].values.size, names))
-        return self.tables[names].values.sum(axis=tuple(axis for axis, name in enumerate(names) if name not in clique))
+        summed = tuple(axis for axis, name in enumerate(names) if name not in clique)
+        return np.asarray(self.tables[names].values.sum(axis=summed))
 
     def _appended(self, append: Append, given: Sequence[NDArray[np.int32]], stream: Stream) -> NDArray[np.int32]:
         """One column drawn given others that are already there."""
         names = (*append.given, append.column)
-        values = self._projected(tuple(sorted(names)))
-        values = np.transpose(values, [sorted(names).index(name) for name in names])
+        values = np.transpose(self._projected(tuple(sorted(names))), [sorted(names).index(name) for name in names])
         shape = values.shape[:-1]
         groups = np.zeros(given[0].size, dtype=np.int64)
         for codes, size in zip(given, shape, strict=True):

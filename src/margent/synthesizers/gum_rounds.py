@@ -18,7 +18,8 @@ Words = NDArray[np.uint64]
 SHIFT = 16
 ONE = 1 << SHIFT
 HALF = ONE // 2
-_BETA_SHIFT = 30
+BETA_SHIFT = 30
+HALF_BETA = 1 << (BETA_SHIFT - 1)
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_ONE = np.uint64(0xBF58476D1CE4E5B9)
@@ -37,7 +38,7 @@ def below(state: Words, bound: int) -> int:
     word = (word ^ (word >> _THIRTY)) * _MIX_ONE
     word = (word ^ (word >> _TWENTY_SEVEN)) * _MIX_TWO
     word = word ^ (word >> _THIRTY_ONE)
-    return (np.int64(word >> _THIRTY_TWO) * bound) >> 32
+    return int((np.int64(word >> _THIRTY_TWO) * bound) >> 32)
 
 
 @compiled
@@ -70,19 +71,129 @@ def distance(counts: Int64, target: Int64) -> int:
 
 
 @compiled
-def _removed(counts: Int64, target: Int64, beta: int, removed: Int64) -> int:
-    """Fill in what each over-full cell gives up at rate beta, round(min(S - T, beta S)); return the sum."""
+def plan_gains(counts: Int64, target: Int64, alpha: int, state: Words, gains: Int64) -> int:
+    """Records each cell is to gain: min(T - S, alpha S) where it lacks some, alpha T where it has none."""
+    wanted = 0
+    for cell in range(counts.size):
+        gains[cell] = 0
+        lack = target[cell] - counts[cell] * ONE
+        if lack <= 0:
+            continue
+        if counts[cell] == 0:
+            # Rounded at random: a cell that expects half a record must not stay empty for ever.
+            gains[cell] = (((alpha * lack) >> SHIFT) + below(state, ONE)) >> SHIFT
+        else:
+            gains[cell] = (min(lack, alpha * counts[cell]) + HALF) >> SHIFT
+        wanted += gains[cell]
+    return wanted
+
+
+@compiled
+def losses_at(counts: Int64, target: Int64, beta: int, losses: Int64) -> int:
+    """Records each over-full cell gives up at rate beta, round(min(S - T, beta S)); returns their sum."""
     total = 0
     for cell in range(counts.size):
+        losses[cell] = 0
         excess = counts[cell] * ONE - target[cell]
-        if excess <= 0 or counts[cell] == 0:
-            removed[cell] = 0
-            continue
-        most = (excess + HALF) >> SHIFT
-        given = (counts[cell] * beta + (1 << (_BETA_SHIFT - 1))) >> _BETA_SHIFT
-        removed[cell] = min(most, given)
-        total += removed[cell]
+        if excess > 0 and counts[cell] > 0:
+            most = (excess + HALF) >> SHIFT
+            losses[cell] = min(most, (counts[cell] * beta + HALF_BETA) >> BETA_SHIFT)
+            total += losses[cell]
     return total
+
+
+@compiled
+def plan_losses(counts: Int64, target: Int64, wanted: int, losses: Int64) -> int:
+    """Losses at the least rate beta, found by bisection, that frees ``wanted`` records (all there are, if fewer)."""
+    low, high = 0, 1 << BETA_SHIFT
+    while low < high:
+        middle = (low + high) >> 1
+        if losses_at(counts, target, middle, losses) >= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return losses_at(counts, target, low, losses)
+
+
+@compiled
+def pick(codes: Int32, counts: Int64, losses: Int64, copies: Int64, state: Words, freed: Int64, sources: Int64) -> None:
+    """Pick ``losses`` records of each cell into ``freed`` and ``copies`` into ``sources``, uniform subsets.
+
+    One pass: a record is taken with probability (still needed) / (still to come). A cell never has both. More
+    copies than records take every record several times. ``freed`` ends in random order, ``sources`` cell by cell.
+
+    Shapes: ``freed`` has sum(losses) entries, ``sources`` sum(copies).
+    """
+    cells = counts.size
+    needed = losses.copy()
+    whole = np.zeros(cells, np.int64)
+    next_source = np.zeros(cells, np.int64)
+    filled = 0
+    for cell in range(cells):
+        next_source[cell] = filled
+        filled += copies[cell]
+        if copies[cell] > 0:
+            whole[cell] = copies[cell] // counts[cell]
+            needed[cell] = copies[cell] - whole[cell] * counts[cell]
+    to_come = counts.copy()
+    found = 0
+    for row in range(codes.size):
+        cell = codes[row]
+        if needed[cell] > 0:
+            taken = below(state, to_come[cell]) < needed[cell]
+            to_come[cell] -= 1
+            if taken:
+                needed[cell] -= 1
+                if losses[cell] > 0:
+                    freed[found] = row
+                    found += 1
+                else:
+                    sources[next_source[cell]] = row
+                    next_source[cell] += 1
+        for _ in range(whole[cell]):
+            sources[next_source[cell]] = row
+            next_source[cell] += 1
+    for last in range(found - 1, 0, -1):
+        other = below(state, last + 1)
+        freed[last], freed[other] = freed[other], freed[last]
+
+
+@compiled
+def fill(
+    records: Int32,
+    columns: Int64,
+    strides: Int64,
+    sizes: Int64,
+    counts: Int64,
+    gains: Int64,
+    copies: Int64,
+    freed: Int64,
+    sources: Int64,
+    first_cell: int,
+) -> None:
+    """Move the freed records to the gaining cells, empty ones first, the others from ``first_cell`` on.
+
+    The first ``copies`` of a cell's gains become copies of its sources, the rest have only the marginal's own
+    columns overwritten.
+    """
+    cells = counts.size
+    first_source = np.cumsum(copies) - copies
+    used = 0
+    for turn in range(2 * cells):
+        cell = (first_cell + turn) % cells
+        # First round of turns: empty cells; second round: the others.
+        if (turn < cells) != (counts[cell] == 0):
+            continue
+        for number in range(min(gains[cell], freed.size - used)):
+            place = freed[used]
+            used += 1
+            if number < copies[cell]:
+                source = sources[first_source[cell] + number]
+                for column in range(records.shape[0]):
+                    records[column, place] = records[column, source]
+            else:
+                for axis in range(columns.size):
+                    records[columns[axis], place] = (cell // strides[axis]) % sizes[axis]
 
 
 @compiled
@@ -100,101 +211,24 @@ def update(
 ) -> None:
     """Move the records one step towards ``target`` on one marginal; ``codes`` and ``counts`` are tabulated.
 
-    Cells that lack records take min(T - S, alpha S), empty ones alpha T; over-full cells give up
-    min(S - T, beta S) with beta such that both sums agree. A freed record becomes a copy of a random record
-    of its new cell (a share ``duplicate``), or only has this marginal's columns overwritten.
-
     Units: ``target``, ``alpha`` and ``duplicate`` in fixed point.
     """
-    rows = records.shape[1]
     cells = counts.size
-    added = np.zeros(cells, np.int64)
-    copied = np.zeros(cells, np.int64)
-    wanted = 0
-    for cell in range(cells):
-        lack = target[cell] - counts[cell] * ONE
-        if lack <= 0:
-            continue
-        if counts[cell] == 0:
-            # Rounded at random: a cell that expects half a record must not stay empty for ever.
-            added[cell] = (((alpha * lack) >> SHIFT) + below(state, ONE)) >> SHIFT
-        else:
-            added[cell] = (min(lack, alpha * counts[cell]) + HALF) >> SHIFT
-            # A share of a whole number of records, rounded up or down at random.
-            copied[cell] = (added[cell] * duplicate + below(state, ONE)) >> SHIFT
-        wanted += added[cell]
+    gains, losses, copies = np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    wanted = plan_gains(counts, target, alpha, state, gains)
     if wanted == 0:
         return
-
-    removed = np.zeros(cells, np.int64)
-    low, high = 0, 1 << _BETA_SHIFT
-    while low < high:
-        middle = (low + high) >> 1
-        if _removed(counts, target, middle, removed) >= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    free = _removed(counts, target, low, removed)
+    free = plan_losses(counts, target, wanted, losses)
     if free == 0:
         return
-
-    # One pass picks a uniform subset of each cell: a record is taken with (still needed) / (still to come).
-    places = np.empty(free, np.int64)
-    first_source = np.zeros(cells + 1, np.int64)
-    needed = removed.copy()
-    whole = np.zeros(cells, np.int64)
     for cell in range(cells):
-        first_source[cell + 1] = first_source[cell] + copied[cell]
-        if copied[cell] > 0:
-            whole[cell] = copied[cell] // counts[cell]
-            needed[cell] = copied[cell] - whole[cell] * counts[cell]
-    sources = np.empty(first_source[cells], np.int64)
-    next_source = first_source[:cells].copy()
-    to_come = counts.copy()
-    found = 0
-    for row in range(rows):
-        cell = codes[row]
-        if needed[cell] > 0:
-            taken = below(state, to_come[cell]) < needed[cell]
-            to_come[cell] -= 1
-            if taken:
-                needed[cell] -= 1
-                if removed[cell] > 0:
-                    places[found] = row
-                    found += 1
-                else:
-                    sources[next_source[cell]] = row
-                    next_source[cell] += 1
-        for _ in range(whole[cell]):
-            sources[next_source[cell]] = row
-            next_source[cell] += 1
-    for last in range(found - 1, 0, -1):
-        other = below(state, last + 1)
-        places[last], places[other] = places[other], places[last]
-
-    # Empty cells are served first; the others from a random one on, so that none is always the last.
-    used = 0
-    for cell in range(cells):
-        if counts[cell] == 0:
-            for _ in range(min(added[cell], found - used)):
-                for axis in range(columns.size):
-                    records[columns[axis], places[used]] = (cell // strides[axis]) % sizes[axis]
-                used += 1
-    start = below(state, cells)
-    for offset in range(cells):
-        cell = (start + offset) % cells
-        if counts[cell] == 0:
-            continue
-        for number in range(min(added[cell], found - used)):
-            place = places[used]
-            if number < copied[cell]:
-                source = sources[first_source[cell] + number]
-                for column in range(records.shape[0]):
-                    records[column, place] = records[column, source]
-            else:
-                for axis in range(columns.size):
-                    records[columns[axis], place] = (cell // strides[axis]) % sizes[axis]
-            used += 1
+        if counts[cell] > 0 and gains[cell] > 0:
+            # A share of a whole number of records, rounded up or down at random.
+            copies[cell] = (gains[cell] * duplicate + below(state, ONE)) >> SHIFT
+    freed, sources = np.empty(free, np.int64), np.empty(copies.sum(), np.int64)
+    pick(codes, counts, losses, copies, state, freed, sources)
+    # Where rounding leaves too few freed records, a random cell is the last to be served.
+    fill(records, columns, strides, sizes, counts, gains, copies, freed, sources, below(state, cells))
 
 
 @compiled
@@ -233,4 +267,4 @@ def play_round(
         counts = np.empty(target.size, np.int64)
         tabulate(records, columns[axes], strides[axes], codes, counts)
         update(records, columns[axes], strides[axes], sizes[axes], target, alpha, duplicate, state, codes, counts)
-    return errors.sum()
+    return int(errors.sum())

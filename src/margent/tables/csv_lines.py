@@ -11,7 +11,7 @@ _LF = 10
 
 
 @compiled
-def lines_size(  # noqa: PLR0917 (compiled loops take their arguments by position)
+def lines_size(
     data: NDArray[np.uint8],
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],
@@ -40,7 +40,7 @@ def lines_size(  # noqa: PLR0917 (compiled loops take their arguments by positio
 
 
 @compiled
-def join_lines(  # noqa: PLR0917 (compiled loops take their arguments by position)
+def join_lines(
     data: NDArray[np.uint8],
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],

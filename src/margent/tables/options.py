@@ -48,10 +48,10 @@ class ReadOptions:
 
     ``delimiter``: one ASCII character; by default a comma, for TSV a tab. ``quote``: one ASCII character, or
     None where quotes mean nothing. ``encoding``: UTF-8 unless declared. ``header``: whether the first record
-    names the columns; without it the columns are the schema's, in its order. ``max_record_bytes``: a longer
-    record counts as one whose cells are all absent. ``kind``: the kind of file, where the suffix does not
-    say. ``spool``: whether a one-shot stream may be copied to a temporary file that only its owner can read,
-    in ``spool_folder`` (by default the system's).
+    names the columns; without it the columns are the schema's, in its order. ``max_record_bytes``: of a
+    longer record the first line counts as one whose cells are absent. ``kind``: the kind of file, where the
+    suffix does not say. ``spool``: whether a one-shot stream may be copied to a temporary file that only its
+    owner can read, in ``spool_folder`` (by default the system's).
 
     Units: ``max_record_bytes`` in bytes of UTF-8.
     Privacy: none: public facts. None of it is ever guessed from the table.

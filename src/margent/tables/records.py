@@ -52,9 +52,10 @@ class Layout:
 def parsed(blocks: Iterator[bytes], layout: Layout, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """The records of the text in ``blocks``: one row a record, one column of raw bytes a wanted column.
 
-    A record with another number of cells than the file has columns, or longer than the limit, is a row of
-    absent cells (nulls). An empty line is a record in a file of one column and nothing in any other. Where
-    the text is cut into blocks does not matter.
+    A record with another number of cells than the file has columns is a row of absent cells (nulls). Of a record
+    longer than the limit the first line is such a row, and reading goes on at the next line: a quote that is
+    never closed costs no more than the limit. An empty line is a record in a file of one column and nothing in
+    any other. Where the text is cut into blocks does not matter.
 
     Shapes: at most ``batch_rows`` rows a batch; memory is a few blocks plus the longest record allowed.
     Privacy: private rows, one at a time: the reading of a record is a function of its own bytes.
@@ -102,7 +103,7 @@ def _batch(
     valid = None if whole[:rows].all() else pa.py_buffer(np.packbits(whole[:rows], bitorder="little"))
     columns = []
     for slot in range(len(layout.wanted)):
-        # At most the raw cells' bytes; stale entries of broken records only make it larger.
+        # The cells as they stand in the data; unquoting only makes them shorter.
         size = (end[slot, :rows] - begin[slot, :rows]).sum(dtype=np.int64)
         content = np.empty(int(size), dtype=np.uint8)
         offsets = np.empty(rows + 1, dtype=np.int32)

@@ -22,7 +22,7 @@ Found = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[n
 
 Shapes: (wanted columns, records) the first three, one entry a record the last. Folded cells must be unquoted.
 A record that is not whole has another number of cells than the file has columns, or too many bytes; its cells
-are absent.
+are absent, and begin and end at 0.
 """
 
 
@@ -77,7 +77,7 @@ def next_newline(data: NDArray[np.uint8], start: int, kinds: NDArray[np.uint8]) 
 
 
 @compiled
-def scan_records(  # noqa: PLR0917 (compiled loops take their arguments by position)
+def scan_records(
     data: NDArray[np.uint8],
     start: int,
     final: bool,
@@ -129,12 +129,15 @@ def scan_records(  # noqa: PLR0917 (compiled loops take their arguments by posit
                 record += 1
         if not blank or width == 1:
             whole[rows] = fields == width and not long
+            if not whole[rows]:
+                begin[:, rows] = 0
+                end[:, rows] = 0
             rows += 1
     return rows, min(record, stop), dangling_cr, False
 
 
 @compiled
-def cell_bytes(  # noqa: PLR0917 (compiled loops take their arguments by position)
+def cell_bytes(
     data: NDArray[np.uint8],
     kinds: NDArray[np.uint8],
     found: Found,
