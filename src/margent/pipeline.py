@@ -35,6 +35,7 @@ class Measured:
 
     transcript: Transcript
     kind: str
+    dialect: ReadOptions
 
 
 def synthesize(
@@ -67,6 +68,7 @@ def synthesize(
         rows=rows,
         seed=seed,
         kind=measured.kind,
+        dialect=measured.dialect,
         progress=progress,
     )
 
@@ -90,11 +92,12 @@ def measure(
     if faults := unsupported(schema):
         raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
     make_plan(schema, budget, chosen, rows).require_fits()
-    with open_table(table, schema, read or ReadOptions()) as source:
+    read = read or ReadOptions()
+    with open_table(table, schema, read) as source:
         counts = StreamedCounts(source, Codec(schema))
         curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
         transcript = chosen.collector.collect(curator, budget)  # privacy is spent here, and nowhere else
-        return Measured(transcript, source.kind)
+        return Measured(transcript, source.kind, read)
 
 
 def from_transcript(
@@ -105,6 +108,7 @@ def from_transcript(
     rows: int | None = None,
     seed: int | None = None,
     kind: str = "csv",
+    dialect: ReadOptions | None = None,
     progress: Progress = silent,
 ) -> Release:
     """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
@@ -115,7 +119,15 @@ def from_transcript(
     seed, rows = checked_seed(seed), checked_rows(rows)
     model = synthesizer_named(synthesizer).build(transcript, progress)
     codes = model.sample(model.total if rows is None else rows, seed, progress)
-    return Release(transcript=transcript, budget=budget, synthesizer=synthesizer, codes=codes, seed=seed, kind=kind)
+    return Release(
+        transcript=transcript,
+        budget=budget,
+        synthesizer=synthesizer,
+        codes=codes,
+        seed=seed,
+        kind=kind,
+        dialect=dialect or ReadOptions(),
+    )
 
 
 def checked_rows(rows: int | None) -> int | None:

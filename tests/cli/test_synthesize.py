@@ -200,6 +200,23 @@ def test_a_semicolon_file_gets_a_hint(people_schema: Path, tmp_path: Path, capsy
     assert synthesize(table, people_schema, tmp_path / "OUT", "--delimiter", ";") == 0
 
 
+def test_the_output_is_spelled_as_the_input_and_so_is_a_resample(people_schema: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("".join(f"{'FM'[row % 2]};office;{row % 90};2020-02-02;P{row}\n" for row in range(300)))
+    first, second, tsv = tmp_path / "A", tmp_path / "B", tmp_path / "C"
+    options = ["--delimiter", ";", "--no-header", "--seed", "3"]
+    assert synthesize(table, people_schema, first, *options) == 0
+    assert run(["resample", str(first), "--seed", "3", "-o", str(second)]) == 0
+    text = (first / "synthetic.csv").read_text()
+    assert text.splitlines()[0].count(";") == 4
+    assert text.splitlines()[0].split(";")[0] in "FM"
+    assert (second / "synthetic.csv").read_text() == text
+    package = json.loads((first / "datapackage.json").read_text())
+    assert package["resources"][0]["dialect"] == {"delimiter": ";", "quoteChar": '"', "header": False}
+    assert run(["resample", str(first), "--format", "tsv", "-o", str(tsv)]) == 0
+    assert (tsv / "synthetic.tsv").read_text().splitlines()[0].split("\t") == COLUMNS
+
+
 @pytest.mark.parametrize("content", ["", "\x00\x01\x02PAR1"])
 def test_an_unreadable_container_is_refused(
     content: str, people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

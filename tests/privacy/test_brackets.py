@@ -19,7 +19,7 @@ from margent.privacy.brackets import (
     listed_brackets,
     multiply,
 )
-from tests.privacy.exact_laws import PRECISION, exact_distribution
+from tests.privacy.exact_laws import PRECISION, exact_distribution, exact_weights
 
 LAWS = {
     **{f"gaussian {s2}": discrete_gaussian_law(Fraction(s2)) for s2 in ("1/50", "1/16", "1/2", "17.9", "1000")},
@@ -127,6 +127,22 @@ def test_every_string_of_ten_bits_is_decided_only_when_it_is_certain(law: Discre
         # A string left open touches a value of the distribution function, or is the first or last.
         holds = {int(value * 1024) + step for value in below.values() for step in (-1, 0, 1)}
     assert 1024 - decided <= len(holds & set(range(1024)))
+
+
+@pytest.mark.parametrize("resolution", [1, 3, 8, 40])
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+def test_sums_enclose_the_whole_tail(law: DiscreteLaw, resolution: int) -> None:
+    """Cut early, so that what is left out is large: the bracket of the whole sum must still hold it."""
+    sums, every = law.sums(100, resolution)
+    weights = exact_weights(law)
+    with mp.workprec(PRECISION):
+        scale, reached = mpf(2) ** 100, mpf(0)
+        for place, (low, high) in enumerate(sums):
+            reached += weights[place] if place else 0
+            assert low <= reached * scale <= high
+        whole = mp.fsum(weights[1:])
+        assert every.low <= whole * scale <= every.high
+        assert whole - reached < mpf(2) ** -resolution
 
 
 def test_the_ends_of_a_two_sided_law_are_never_decided() -> None:

@@ -175,6 +175,34 @@ def test_both_samplers_agree_with_the_published_one() -> None:
     assert two_sample_p(BlockRejection(discrete_laplace_law(Fraction(6)), 1).draw(100_000), laplace) > ALPHA
 
 
+def test_sign_place_and_coin_share_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With known bits: the place is a word's top bits; of another word the last bit is the sign, the rest V."""
+    generator = np.random.default_rng(2)
+    drawn: list[NDArray[np.uint64]] = []
+    coins: list[int] = []
+
+    def known_words(count: int) -> NDArray[np.uint64]:
+        drawn.append(generator.integers(0, 2**64, count, dtype=np.uint64))
+        return drawn[-1]
+
+    def keep_all(top: int, bottom: int, string: int, bits: int) -> bool:
+        assert bits == 63
+        coins.append(string)
+        return True
+
+    sampler = BlockRejection(discrete_laplace_law(Fraction(20)), 4)
+    monkeypatch.setattr(rejection, "random_words", known_words)
+    monkeypatch.setattr(rejection, "keeps", keep_all)
+    draws = sampler.draw(500)
+    places, words = (words.tolist() for words in drawn)
+    expected = [(place >> 60, word & 1) for place, word in zip(places, words, strict=True)]
+    assert [(abs(draw) % 16, int(draw < 0)) for draw in draws.tolist() if draw][:400] == [
+        pair for pair, draw in zip(expected, _magnitudes(draws, expected), strict=False) if draw
+    ][:400]
+    assert coins
+    assert set(coins) <= {word >> 1 for word in words}
+
+
 def test_counts_are_filled_exactly() -> None:
     sampler = BlockRejection(discrete_laplace_law(Fraction(4)), 1)  # a fifth of the proposals is rejected
     for count in (0, 1, 100, BLOCK + 3):

@@ -69,6 +69,7 @@ def synthesize(
     delimiter: str | None,
     quote: str,
     encoding: str,
+    no_header: bool,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -113,7 +114,7 @@ def synthesize(
             method=chosen.name,
             rows=count,
             seed=sampling_seed,
-            read=read_options(delimiter, quote, encoding),
+            read=read_options(delimiter, quote, encoding, no_header),
             progress=progress,
         )
         progress("writing", None)
@@ -147,7 +148,7 @@ def resample(
     from margent.methods import synthesizer_named
     from margent.pipeline import checked_rows, checked_seed, from_transcript
     from margent.release.folder import refuse_existing
-    from margent.release.release import checked_format, read_release
+    from margent.release.release import checked_format, dialect_of, read_release
 
     count, sampling_seed = (
         checked_rows(whole_number(rows, "--rows")),
@@ -167,6 +168,7 @@ def resample(
             rows=count,
             seed=sampling_seed,
             kind=summary["format"],
+            dialect=dialect_of(summary),
             progress=progress,
         )
         release.save(out, file_format=file_format)

@@ -41,6 +41,7 @@ def draft(
     delimiter: str | None,
     quote: str,
     encoding: str,
+    no_header: bool,
     out: Path,
 ) -> None:
     """Begin a schema from a table's header and declared types, or from a codebook.
@@ -55,7 +56,7 @@ def draft(
         raise UsageError("give either a TABLE or --codebook BOOK")
     if out.exists():
         raise UsageError(f"{out} exists already; choose another file or remove it first")
-    made = _draft(table, codebook, read_options(delimiter, quote, encoding), public_data=public_data)
+    made = _draft(table, codebook, read_options(delimiter, quote, encoding, no_header), public_data=public_data)
     try:
         out.write_text(made.text, encoding="utf-8")
     except OSError as error:
@@ -76,7 +77,7 @@ def draft(
 @reading_options
 @json_option
 def check(
-    schema_path: Path, table: Path | None, delimiter: str | None, quote: str, encoding: str, as_json: bool
+    schema_path: Path, table: Path | None, delimiter: str | None, quote: str, encoding: str, no_header: bool, as_json: bool
 ) -> None:
     """Check a schema, all faults at once, and compare it with TABLE's header. No row is read."""
     from margent.schema.check import unsupported
@@ -87,7 +88,7 @@ def check(
     try:
         read = read_schema(schema_path)
         if table is not None:
-            open_table(table, read, read_options(delimiter, quote, encoding)).close()
+            open_table(table, read, read_options(delimiter, quote, encoding, no_header)).close()
     except SchemaError as error:
         if as_json:
             faults = [{"pointer": fault.pointer, "message": fault.message} for fault in error.faults]

@@ -120,23 +120,26 @@ class DiscreteLaw:
         return self.slope * magnitude + self.curvature * (magnitude * (magnitude - 1) // 2)
 
     def brackets(self, bits: int) -> Brackets:
-        """Bracket Pr[X < k] for all k up to where the tail is below 2^-(bits + 16).
-
-        With w_j = exp(-E(j)): w_{j+1} = w_j r_j and r_{j+1} = r_j exp(-curvature). The r_j do not increase,
-        so sum_{j > K} w_j is between w_{K+1} and w_{K+1} / (1 - r_{K+1}).
-        """
+        """Bracket Pr[X < k] for all k up to where the tail is below 2^-(bits + 16)."""
         resolution = bits + 16
         # 2^reach is about the number of weights; their errors, in units, add up to less than its cube.
         reach = 0
         while self.exponent(1 << reach) < resolution + 8:
             reach += 1
         precision = resolution + 3 * reach + 32
-        one = 1 << precision
+        return self._normalized(bits, 1 << precision, *self.sums(precision, resolution))
 
+    def sums(self, precision: int, resolution: int) -> tuple[list[Interval], Interval]:
+        """Bracket w_1 + .. + w_j, w_j = exp(-E(j)), for j = 0 .. K, and the sum of all from w_1 on.
+
+        K is where the rest is below 2^-resolution. w_{j+1} = w_j r_j and r_{j+1} = r_j exp(-curvature); the r_j
+        do not increase, so the rest is between w_{K+1} and w_{K+1} / (1 - r_{K+1}).
+        """
+        one = 1 << precision
         shrink = exp_bracket(self.curvature, precision)
         weight = exp_bracket(self.slope, precision)  # w_{j+1}, while the sums end at w_j
         ratio = multiply(weight, shrink, precision)  # r_{j+1}
-        sums = [Interval(0, 0)]  # of w_1 .. w_j
+        sums = [Interval(0, 0)]
         low = high = 0
         while weight.high << resolution >= one - ratio.high:
             low += weight.low
@@ -145,8 +148,7 @@ class DiscreteLaw:
             weight = multiply(weight, ratio, precision)
             ratio = multiply(ratio, shrink, precision)
         tail = -(-(weight.high << precision) // (one - ratio.high))
-        every = Interval(low + weight.low, high + tail)
-        return self._normalized(bits, one, sums, every)
+        return sums, Interval(low + weight.low, high + tail)
 
     def _normalized(self, bits: int, one: int, sums: list[Interval], every: Interval) -> Brackets:
         """Turn brackets of w_1 + .. + w_j, and of the sum of all, into those of the distribution function."""

@@ -18,7 +18,9 @@ _MEDIA_TYPES = {
 }
 
 
-def data_package(schema: Schema, path: str, kind: str, summary: Mapping[str, Any]) -> dict[str, Any]:
+def data_package(
+    schema: Schema, path: str, kind: str, summary: Mapping[str, Any], facts: Mapping[str, Any]
+) -> dict[str, Any]:
     """A Data Package descriptor of the synthetic table; dropped columns are left out of its schema.
 
     Privacy: none: a function of schema and options.
@@ -33,8 +35,12 @@ def data_package(schema: Schema, path: str, kind: str, summary: Mapping[str, Any
         "mediatype": _MEDIA_TYPES.get(kind, "application/octet-stream"),
         "schema": description,
     }
-    if kind.startswith("tsv"):
-        resource["dialect"] = {"delimiter": "\t"}
+    if dialect := facts.get("dialect"):
+        resource["dialect"] = {
+            "delimiter": dialect["delimiter"],
+            "quoteChar": dialect["quote"],
+            "header": dialect["header"],
+        }
     return {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": "synthetic-table",

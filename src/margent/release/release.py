@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from margent.release.page import release_page
 from margent.release.summary import release_summary
 from margent.schema.codec import Codec
 from margent.tables.frames import to_kind
+from margent.tables.options import ReadOptions
 from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
 from margent.transcript import Transcript
 
@@ -51,6 +52,7 @@ class Release:
     codes: NDArray[np.int32]
     seed: int
     kind: str
+    dialect: ReadOptions = ReadOptions()
 
     @cached_property
     def table(self) -> pa.Table:
@@ -92,10 +94,13 @@ class Release:
         """
         kind = checked_format(file_format or self.kind)
         name = f"synthetic{FILE_SUFFIXES[kind]}"
+        # The input's dialect goes with the input's kind only: a TSV made of a semicolon file is a plain TSV.
+        dialect = self.dialect if kind == self.kind else ReadOptions()
+        facts = dialect_facts(kind, dialect)
         files = {
-            "datapackage.json": canonical_json(data_package(self.transcript.schema, name, kind, self.summary)),
+            "datapackage.json": canonical_json(data_package(self.transcript.schema, name, kind, self.summary, facts)),
             "charges.json": canonical_json(self._charges_document()),
-            "summary.json": canonical_json(self.summary | {"file": name, "format": kind}),
+            "summary.json": canonical_json(self.summary | {"file": name, "format": kind} | facts),
             "release.html": release_page(self.transcript, self.budget, self.summary, self.codes).encode(),
         }
         files |= {f"measurements/{path}": content for path, content in measurement_files(self.transcript).items()}
@@ -104,7 +109,7 @@ class Release:
             for path, content in files.items():
                 (folder / path).write_bytes(content)
             declared = None if kind in TEXT_KINDS else Codec(self.transcript.schema).arrow_schema
-            write_table(folder / name, kind, self._blocks(text=kind in TEXT_KINDS), declared)
+            write_table(folder / name, kind, self._blocks(text=kind in TEXT_KINDS), declared, dialect)
         return Path(out)
 
     def _charges_document(self) -> dict[str, Any]:
@@ -137,6 +142,32 @@ def checked_format(kind: str) -> str:
     if kind in ("pandas", "polars", "pyarrow", "duckdb"):
         return "parquet"
     raise UsageError(f"there is no output format {kind!r}; the formats are: {', '.join(FILE_SUFFIXES)}")
+
+
+def dialect_facts(kind: str, dialect: ReadOptions) -> dict[str, Any]:
+    """How a text table is spelled, for the summary and the data package; nothing for typed files.
+
+    Privacy: none: options.
+    """
+    if kind not in TEXT_KINDS:
+        return {}
+    facts = {"delimiter": dialect.delimiter_of(kind), "quote": dialect.quote, "header": dialect.header}
+    return {"dialect": facts}
+
+
+def dialect_of(summary: Mapping[str, Any]) -> ReadOptions:
+    """The dialect that a release's table was written in.
+
+    Privacy: none: options.
+    Raises: TranscriptError when the summary was altered.
+    """
+    facts = summary.get("dialect")
+    if facts is None:
+        return ReadOptions()
+    try:
+        return ReadOptions(delimiter=facts["delimiter"], quote=facts["quote"], header=facts["header"])
+    except (KeyError, TypeError, UsageError):
+        raise TranscriptError("summary.json: the dialect is damaged or altered") from None
 
 
 def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]]:
