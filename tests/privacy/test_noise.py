@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from margent.errors import PlanError, UsageError
-from margent.privacy import inversion
+from margent.privacy import inversion, noise
 from margent.privacy.brackets import DiscreteLaw, discrete_gaussian_law, discrete_laplace_law
 from margent.privacy.inversion import BLOCK, Inversion, refine
 from margent.privacy.noise import SCALE_LIMIT, discrete_gaussian, discrete_laplace
@@ -243,9 +243,9 @@ def test_no_two_vectors_are_alike() -> None:
 
     def draw() -> None:
         for _ in range(5):
-            noise = discrete_gaussian(64, Fraction(10**6)).tobytes()
+            drawn = discrete_gaussian(64, Fraction(10**6)).tobytes()
             with lock:
-                seen.add(noise)
+                seen.add(drawn)
 
     threads = [threading.Thread(target=draw) for _ in range(8)]
     for thread in threads:
@@ -290,6 +290,26 @@ def test_sizes_and_kinds() -> None:
             draws = sampler(count, scale)
             assert draws.shape == (count,)
             assert draws.dtype == np.int64
+
+
+def test_the_tables_serve_up_to_two_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[tuple[DiscreteLaw, bool]] = []
+
+    class Recorder:
+        def draw(self, count: int) -> NDArray[np.int64]:
+            return np.zeros(count, np.int64)
+
+    def record(law: DiscreteLaw, wide: bool) -> Recorder:
+        chosen.append((law, wide))
+        return Recorder()
+
+    monkeypatch.setattr(noise, "_sampler", record)
+    for above in (Fraction(0), Fraction(1, 10)):
+        discrete_gaussian(1, Fraction(2000) ** 2 + above)
+        discrete_laplace(1, Fraction(2000) + above)
+    assert [wide for _, wide in chosen] == [False, False, True, True]
+    assert chosen[0][0].exponent(2000) == Fraction(1, 2)
+    assert chosen[1][0].exponent(2000) == 1
 
 
 def test_tiny_scales_are_almost_always_zero() -> None:

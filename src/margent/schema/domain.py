@@ -35,7 +35,8 @@ class Merge:
     groups: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if self.groups and set(self.groups) != set(range(self.size)):
+        # Counted, not listed: a file may claim a group of any number.
+        if self.groups and (min(self.groups) < 0 or len(set(self.groups)) != self.size):
             raise ValueError(f"merge of {self.column!r}: groups must be 0..size-1, each present")
 
     @property

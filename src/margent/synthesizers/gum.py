@@ -152,25 +152,20 @@ class GumModel:
             strides += [math.prod(values.shape[axis + 1 :]) for axis in range(values.ndim)]
             sizes += values.shape
             targets.append(np.rint(values.ravel() * (rows * ONE / values.sum())).astype(np.int64))
-        axis_start = np.cumsum([0, *(len(clique) for clique in core)])
-        cell_start = np.cumsum([0, *(target.size for target in targets)])
+        marginals = (
+            np.array(columns),
+            np.array(strides),
+            np.array(sizes),
+            np.cumsum([0, *(len(clique) for clique in core)]),
+            np.concatenate(targets),
+            np.cumsum([0, *(target.size for target in targets)]),
+        )
         state = stream.words(1)
         settings = self.settings
         for number in range(settings.rounds):
             alpha = settings.alpha * settings.decay ** (number // settings.every)
             share = settings.duplicate[number % len(settings.duplicate)]
-            play_round(
-                records,
-                np.array(columns),
-                np.array(strides),
-                np.array(sizes),
-                axis_start,
-                np.concatenate(targets),
-                cell_start,
-                round(alpha * ONE),
-                round(share * ONE),
-                state,
-            )
+            play_round(records, *marginals, round(alpha * ONE), round(share * ONE), state)
             progress("records", (number + 1) / settings.rounds)
 
     def _projected(self, clique: Clique) -> NDArray[np.float64]:

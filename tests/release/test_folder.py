@@ -1,0 +1,87 @@
+"""Output folders appear whole or not at all, whatever fails while they are written."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from margent.errors import UsageError
+from margent.release.folder import whole_folder
+
+
+def test_success_leaves_the_folder_and_nothing_else(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "OUT") as draft:
+        (draft / "sub").mkdir()
+        (draft / "sub" / "a.txt").write_text("a")
+        assert not (tmp_path / "OUT").exists()
+    assert (tmp_path / "OUT" / "sub" / "a.txt").read_text() == "a"
+    assert [path.name for path in tmp_path.iterdir()] == ["OUT"]
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError()])
+def test_any_failure_leaves_nothing(failure: BaseException, tmp_path: Path) -> None:
+    with pytest.raises(type(failure)), whole_folder(tmp_path / "OUT") as draft:
+        (draft / "a.txt").write_text("a")
+        raise failure
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_flush_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="Input/output"), whole_folder(tmp_path / "OUT") as draft:
+        (draft / "a.txt").write_text("a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "OUT").mkdir()
+    with pytest.raises(UsageError, match="exists already"), whole_folder(tmp_path / "OUT"):
+        raise AssertionError("entered")
+    with pytest.raises(UsageError, match="not a folder"), whole_folder(tmp_path / "no" / "OUT"):
+        raise AssertionError("entered")
+
+
+def test_a_folder_made_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="exists already"), whole_folder(tmp_path / "OUT") as draft:
+        (draft / "a.txt").write_text("a")
+        (tmp_path / "OUT").mkdir()
+    assert list((tmp_path / "OUT").iterdir()) == []
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from margent.release.folder import whole_folder
+print("ready", flush=True)
+number = 0
+while True:
+    with whole_folder(Path(sys.argv[1]) / f"OUT{number}") as draft:
+        for part in range(5):
+            (draft / f"{part}.txt").write_text("x" * 20000)
+    number += 1
+"""
+
+
+def test_killed_writers_leave_whole_folders_only(tmp_path: Path) -> None:
+    """Ten kills at arbitrary moments; a planted writer without the draft folder is caught by the same check."""
+    for kill in range(10):
+        root = tmp_path / str(kill)
+        root.mkdir()
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(root)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.02 + 0.013 * kill)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        for folder in root.iterdir():
+            if not folder.name.startswith("."):
+                assert sorted(path.stat().st_size for path in folder.iterdir()) == [20000] * 5

@@ -1,0 +1,131 @@
+"""The measurements folder: exact round trip, and a typed refusal of whatever was altered."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from margent import Budget, Category, Integer, Schema, read_release, synthesize
+from margent.errors import TranscriptError
+from margent.release.measurements import measurement_files, read_measurements
+from tests.conftest import SHARED  # noqa: F401  (the import shows that tests are a package)
+
+SCHEMA = Schema([Category("sex", ["F", "M"]), Integer("age", 0, 30), Category("<b>x</b>", ["1", "2"])], unit="row")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import pyarrow as pa
+
+    rng = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "sex": pa.array(np.array(["F", "M"])[rng.integers(0, 2, 300)]),
+            "age": pa.array(rng.integers(0, 31, 300)),
+            "<b>x</b>": pa.array(np.array(["1", "2"])[rng.integers(0, 2, 300)]),
+        }
+    )
+    release = synthesize(table, SCHEMA, budget=Budget(epsilon=4), seed=1)
+    return release.save(tmp_path_factory.mktemp("release") / "OUT")
+
+
+def test_round_trip_is_exact(folder: Path) -> None:
+    transcript = read_measurements(folder / "measurements")
+    files = {path.name: path.read_bytes() for path in (folder / "measurements").iterdir()}
+    assert measurement_files(transcript) == files
+    assert all(isinstance(charge.cost, Fraction) for charge in transcript.charges)
+
+
+def test_the_documented_snippet_reads_it(folder: Path) -> None:
+    facts = json.loads((folder / "measurements" / "transcript.json").read_text())
+    integers = np.fromfile(folder / "measurements" / "answers.i64", dtype="<i8")
+    transcript = read_measurements(folder / "measurements")
+    assert facts["integers"]["count"] == integers.size
+    for answer, read in zip(facts["answers"], transcript.answers, strict=True):
+        if answer["kind"] == "marginal":
+            size = int(np.prod(answer["shape"]))
+            table = integers[answer["offset"] : answer["offset"] + size].reshape(answer["shape"])
+            assert (table == read.counts).all()  # type: ignore[union-attr]
+
+
+def test_release_is_read_back_with_budget_and_options(folder: Path) -> None:
+    _, budget, summary = read_release(folder)
+    assert budget == Budget(epsilon=4)
+    assert summary["seed"] == 1
+
+
+def test_hostile_names_are_escaped_on_the_page(folder: Path) -> None:
+    page = (folder / "release.html").read_text()
+    assert "<b>x</b>" not in page
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize("file", ["summary.json", "measurements/transcript.json", "measurements/answers.i64"])
+def test_an_absent_file_is_named(file: str, folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    (copy / file).unlink()
+    with pytest.raises(TranscriptError, match=Path(file).name):
+        read_release(copy)
+
+
+def test_another_version_is_refused_with_the_next_step(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    path = copy / "measurements" / "transcript.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 99'))
+    with pytest.raises(TranscriptError, match="upgrade Margent"):
+        read_release(copy)
+
+
+def test_a_flipped_integer_is_noticed(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    path = copy / "measurements" / "answers.i64"
+    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+    with pytest.raises(TranscriptError, match="checksum"):
+        read_release(copy)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_altered_transcripts_give_typed_errors_or_read(data: st.DataObject, folder: Path) -> None:
+    """Any one value of the JSON replaced by any other small JSON value: read, or refused by a typed error."""
+    import tempfile
+
+    document = json.loads((folder / "measurements" / "transcript.json").read_text())
+    spot = document
+    while True:
+        keys = sorted(spot) if isinstance(spot, dict) else list(range(len(spot)))
+        key = data.draw(st.sampled_from(keys))
+        if isinstance(spot[key], dict | list) and spot[key] and data.draw(st.booleans()):
+            spot = spot[key]
+            continue
+        spot[key] = data.draw(
+            st.none()
+            | st.booleans()
+            | st.integers(-3, 2**65)
+            | st.text(max_size=3)
+            | st.just([])
+            | st.just({})
+            | st.just("1/0")
+        )
+        break
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "transcript.json").write_text(json.dumps(document))
+        (Path(name) / "answers.i64").write_bytes((folder / "measurements" / "answers.i64").read_bytes())
+        try:
+            read_measurements(Path(name))
+        except TranscriptError as error:
+            assert "transcript.json" in str(error) or "answers.i64" in str(error)
