@@ -242,6 +242,20 @@ def test_any_number_of_rows_can_be_asked_for(
     assert len(rows_of(tmp_path / "OUT" / "synthetic.csv")) == wanted + 1
 
 
+def test_many_unlisted_cells_are_told_from_the_noisy_answer(
+    people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [[*(["f"] if place % 2 else ["F"]), *row[1:]] for place, row in enumerate(people_rows(400))]
+    table = write_csv(tmp_path / "t.csv", rows)
+    assert synthesize(table, people_schema, tmp_path / "OUT") == 0
+    said = capsys.readouterr().out
+    assert "Warning: column 'sex'" in said
+    assert "column 'age'" not in said
+    summary = json.loads((tmp_path / "OUT" / "summary.json").read_text())
+    assert summary["unlisted"][0]["noisyShare"] == pytest.approx(0.5, abs=0.15)
+    assert "Look at the schema" in (tmp_path / "OUT" / "release.html").read_text()
+
+
 CANARY = "SSN 123-45-6789 HIV+"
 
 

@@ -213,6 +213,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
     from margent.release.promise import (
         IF_NOT_GOOD_ENOUGH,
         SINGLE_RELEASE,
+        unlisted_warning,
         what_epsilon_means,
         what_may_be_published,
         what_was_spent,
@@ -239,6 +240,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
             f"average; the noise itself accounts for about {100 * sum(noise) / len(noise):.2f} %."
         )
     click.echo(what_may_be_published(f"{out}/"))
+    for entry in summary["unlisted"]:
+        click.echo(f"Warning: {unlisted_warning(entry['column'], entry['noisyShare'])}.")
     for advice in release.budget.advice:
         click.echo(f"Note: {advice}")
     click.echo(IF_NOT_GOOD_ENOUGH)

@@ -66,6 +66,18 @@ def what_may_be_published(out: str) -> str:
     return f"May be published: the folder {out}, whole. Nothing else: not the input, and no comparison with it."
 
 
+def unlisted_warning(column: str, noisy_share: float) -> str:
+    """What to do about a column with many cells that the schema does not list.
+
+    Privacy: none: a noisy answer, which was paid for.
+    """
+    return (
+        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are not in the schema's list "
+        f"or cannot be read, and are left out of the synthetic table: check spelling, case and spaces of its "
+        f"categories, its type and its format"
+    )
+
+
 SINGLE_RELEASE = (
     "Single release: this promise counts this release alone. No budget is kept across runs, so a second run "
     "on the same people adds to what is known about them, and it is up to you to add the epsilons."

@@ -21,8 +21,12 @@ from margent.release.promise import (
     what_was_spent,
     who_is_protected,
 )
+from margent.schema.codec import Codec
 from margent.transcript import NoisyMarginal, Transcript
 from margent.version import VERSION
+
+WORTH_A_WARNING = 0.05
+"""Noisy share of unlisted cells above which a column's schema should be looked at."""
 
 
 def one_way_answers(transcript: Transcript) -> dict[str, NoisyMarginal]:
@@ -64,6 +68,23 @@ def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str
     return entries
 
 
+def unlisted_shares(transcript: Transcript) -> list[dict[str, Any]]:
+    """Noisy share of the cells of each column that the schema does not list, where it is above 5 % and its noise.
+
+    Units: shares of the records.
+    Privacy: none: noisy answers.
+    """
+    entries = []
+    codes = Codec(transcript.schema).unlisted_codes
+    for name, answer in one_way_answers(transcript).items():
+        if name in codes:
+            records = max(float(np.maximum(answer.counts, 0).sum()), 1.0)
+            count, deviation = float(answer.counts[codes[name]]), math.sqrt(answer.variance)
+            if count > max(WORTH_A_WARNING * records, 2 * deviation):
+                entries.append({"column": name, "noisyShare": round(count / records, 6)})
+    return entries
+
+
 def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts divided by their sum (all zero where the sum is zero)."""
     total = counts.sum()
@@ -102,5 +123,6 @@ def release_summary(
             what_was_spent(transcript, budget),
             SINGLE_RELEASE,
         ],
+        "unlisted": unlisted_shares(transcript),
         "oneWays": {"meanDistance": round(mean, 6), "columns": close},
     }
