@@ -23,7 +23,7 @@ def read_or_skip(field: dict[str, Any]) -> Schema:
     try:
         return schema_from_json({"fields": [field], "margent": {"unit": "row"}})
     except SchemaError as error:
-        assert error.faults
+        assert error.faults  # noqa: PT017
         assume(False)
         raise
 

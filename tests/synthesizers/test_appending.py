@@ -68,6 +68,7 @@ def test_counts_within_a_group_are_floors_or_ceilings(groups: int, codes: int, r
         got = np.bincount(column[of == group], minlength=codes)
         row = table[group] if table[group].sum() > 0 else fallback
         assert np.abs(got - row / row.sum() * (of == group).sum()).max() < 1 + 1e-6
+        assert got[row == 0].sum() == 0
 
 
 def test_small_groups_are_rounded_without_bias_and_independently() -> None:

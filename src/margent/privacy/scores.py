@@ -20,7 +20,7 @@ def indif(table: NDArray[np.int64]) -> int:
     Source: PrivSyn 2021, Definition 3 and Lemma 4.
 
     >>> indif(np.array([[2, 0], [0, 2]])) / 256
-    2.0
+    4.0
     """
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     total = int(rows.sum())

@@ -31,6 +31,8 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
         tokens = missing if field.missing is None else field.missing
         faults += field_faults(field, pointer, tokens)
         faults += _reference_faults(field, pointer, [other for _, other in fields])
+    if fields and all(field.role == "drop" for _, field in fields):
+        faults.append(Fault("/fields", "every field has role drop, so that nothing would be written; keep one"))
     person: str | None = getattr(unit, "field", None)
     if person is not None and person not in {field.name for _, field in fields}:
         faults.append(Fault("/margent/unit/field", f"{person!r} is not a field; name the field with the person's id"))

@@ -81,6 +81,8 @@ def _format_faults(field: Field) -> Iterator[Fault]:
 def bound_faults(field: Field) -> Iterator[Fault]:
     """What is wrong with minimum and maximum; pointers are relative to the field."""
     places: dict[str, Position] = {}
+    if field.type in ("string", "boolean"):
+        return
     for key in ("minimum", "maximum"):
         bound: Scalar | None = getattr(field, key)
         if bound is None:
@@ -95,7 +97,7 @@ def bound_faults(field: Field) -> Iterator[Fault]:
         yield from _size_faults(field, bound, places[key], pointer)
     if len(places) == 2 and places["minimum"] > places["maximum"]:
         yield Fault("/constraints", f"minimum {field.minimum} is above maximum {field.maximum}; swap or correct them")
-    if isinstance(field.bins, EdgeBins):
+    if isinstance(field.bins, EdgeBins) and field.type not in ("string", "boolean"):
         for place, edge in enumerate(field.bins.edges):
             try:
                 scalar_position(field.type, edge, field.time_zone)

@@ -96,8 +96,9 @@ def draw_given(
     rows = np.where(table.sum(axis=1, keepdims=True) > 0, table, default)
     cuts = np.cumsum(rows, axis=1)
     ends = np.floor(cuts * (sizes[:, None] / cuts[:, -1:]) + stream.unit(groups)[:, None]).astype(np.int64)
-    ends[:, -1] = sizes
-    counts = np.diff(np.minimum(ends, sizes[:, None]), axis=1, prepend=0)
+    # Rounding in the line above must not leave the last records to codes of weight 0 at the end.
+    ends = np.where(cuts == cuts[:, -1:], sizes[:, None], np.minimum(ends, sizes[:, None]))
+    counts = np.diff(ends, axis=1, prepend=0)
     drawn = np.repeat(np.tile(np.arange(codes, dtype=np.int32), groups), counts.ravel())
     order = stream.permutation(given.size)
     column = np.empty(given.size, dtype=np.int32)

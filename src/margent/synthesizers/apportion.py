@@ -24,7 +24,8 @@ def apportion(weights: NDArray[np.float64], rows: int, start: float) -> NDArray[
     mass = float(weights.sum())
     cuts = np.cumsum(weights if mass > 0 else np.ones_like(weights))
     ends = np.floor(cuts * (rows / cuts[-1]) + start).astype(np.int64)
-    ends[-1] = rows
+    # Rounding in the line above must not leave the last records to cells of weight 0 at the end.
+    ends[cuts == cuts[-1]] = rows
     counts: NDArray[np.int64] = np.diff(np.minimum(ends, rows), prepend=0)
     return counts
 

@@ -18,7 +18,6 @@ from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.appending import Append, draw_given, layout
 from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
-from margent.synthesizers.gum_rounds import ONE, play_round
 from margent.transcript import Transcript
 
 
@@ -138,6 +137,9 @@ class GumModel:
         progress: Progress,
     ) -> None:
         """All rounds over one component, in place."""
+        # Not at the top: the compiler is slow to import, and naming the synthesizer must not need it.
+        from margent.synthesizers.gum_rounds import ONE, play_round
+
         rows = records.shape[1]
         if rows == 0:
             return

@@ -1,0 +1,178 @@
+"""A mixture of products fitted to noisy tables: a smooth law over whole records that pools all the answers.
+
+Pr[x] = sum_k pi_k prod_a p_ka(x_a). Every pair table of it has rank at most K and the same factors p_ka serve
+all pairs of column a, so the noise of hundreds of tables averages out where real tables vary together. It is
+the prior to which `margent.postprocessing.posterior` shrinks each table, and records can be drawn from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.postprocessing.latent_steps import adam_step, logit_gradient, pair_gradient, softmax
+from margent.postprocessing.tables import Table
+from margent.schema.domain import Clique, Domain
+from margent.stream import Stream
+
+
+@dataclass(frozen=True)
+class LatentSettings:
+    """How many classes, how long to fit and how strongly to hold them to the one-ways.
+
+    K = ``richness`` sqrt(n / s) within ``classes``, s the middling noise of the tables: less noise supports more
+    classes. ``spread`` penalizes n sum_k pi_k KL(p_k || q), ``pull`` keeps every share near its one-way.
+    """
+
+    richness: float = 1.3
+    classes: tuple[int, int] = (8, 96)
+    steps: int = 300
+    rate: float = 0.05
+    spread: float = 0.03
+    pull: float = 30.0
+    stir: float = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class LatentClasses:
+    """The fitted law: class weights pi (K) and, for all codes of all columns, shares p (codes, K).
+
+    Shapes: column a has rows ``starts[a] : starts[a + 1]``.
+    Privacy: none: post-processing.
+    """
+
+    domain: Domain
+    starts: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    def table(self, clique: Clique, total: float) -> NDArray[np.float64]:
+        """Expected counts over a clique, axes in clique order.
+
+        Units: records of ``total``. Shapes: that of the clique.
+        """
+        joint = self.weights[np.newaxis, :] * total
+        for name in clique:
+            place = self.domain.position[name]
+            own = self.shares[self.starts[place] : self.starts[place + 1]]
+            joint = (joint[:, np.newaxis, :] * own[np.newaxis, :, :]).reshape(-1, own.shape[1])
+        return joint.sum(axis=1).reshape(self.domain.shape(clique))
+
+    def records(self, rows: int, stream: Stream) -> NDArray[np.int32]:
+        """Independent records: a class, then every column given the class.
+
+        Shapes: (rows, d). Privacy: none: post-processing.
+        """
+        drawn = np.zeros((rows, len(self.domain.names)), dtype=np.int32)
+        if rows == 0:
+            return drawn
+        bounds = np.cumsum(self.weights)
+        classes = np.minimum(np.searchsorted(bounds / bounds[-1], stream.unit(rows), side="right"), bounds.size - 1)
+        for place in range(drawn.shape[1]):
+            steps = np.cumsum(self.shares[self.starts[place] : self.starts[place + 1]], axis=0)
+            lower = np.arange(steps.shape[1])
+            # Every class's cumulative shares on a unit of its own, so that one search serves all records.
+            ladder = (steps / steps[-1] + lower).T.ravel()
+            found = np.searchsorted(ladder, stream.unit(rows) + classes, side="right") - classes * steps.shape[0]
+            drawn[:, place] = np.clip(found, 0, steps.shape[0] - 1)
+        return drawn
+
+
+def fit_latent_classes(
+    one_ways: Mapping[str, Table],
+    base: Mapping[str, NDArray[np.float64]],
+    pairs: Sequence[Table],
+    domain: Domain,
+    total: float,
+    settings: LatentSettings,
+    stream: Stream,
+    progress: Callable[[float], None],
+) -> LatentClasses:
+    """Fit pi and p by weighted least squares to one-ways and pairs, with Adam on logits.
+
+    Shapes: ``base`` gives each column's best one-way q (non-negative), ``one_ways`` the noisy ones.
+    Units: records; internally shares of ``total``.
+    Privacy: none: post-processing.
+    """
+    starts = np.cumsum([0, *domain.sizes]).astype(np.int64)
+    floor = [np.maximum(base[name], 0.5) for name in domain.names]
+    q = np.concatenate([values / values.sum() for values in floor])
+    noise = sorted(math.sqrt(float(table.variance.mean())) for table in pairs)
+    supported = settings.richness * math.sqrt(total / noise[len(noise) // 2]) if noise else 1.0
+    classes = round(min(max(supported, settings.classes[0]), settings.classes[1]))
+    logits = (np.log(q)[:, np.newaxis] + settings.stir * _normals(stream, q.size, classes)).astype(np.float32)
+    arrays = _PairArrays.of(pairs, domain, starts, total)
+    precision, aim = _single_terms(one_ways, domain, total)
+    base32, logs32 = q.astype(np.float32), np.log(q).astype(np.float32)
+    shares, logs, gradient = np.empty_like(logits), np.empty_like(logits), np.empty_like(logits)
+    weight_logits = np.zeros((1, classes), dtype=np.float32)
+    weight_gradient, weights = np.zeros_like(weight_logits), np.full((1, classes), 1 / classes, dtype=np.float32)
+    weight_starts = np.array([0, classes], dtype=np.int64)
+    moments = [np.zeros_like(each) for each in (logits, logits, weight_logits, weight_logits)]
+    for step in range(1, settings.steps + 1):
+        softmax(logits, starts, shares, logs)
+        softmax(weight_logits.T.copy(), weight_starts, column := np.empty((classes, 1), np.float32), column.copy())
+        weights[0] = column[:, 0]
+        gradient[:] = 0
+        pair_gradient(shares, shares.T.copy(), weights[0], *arrays.all, gradient)
+        single = (precision * ((shares * weights).sum(axis=1, dtype=np.float64) - aim)).astype(np.float32)
+        logit_gradient(
+            shares, logs, weights[0], starts, base32, logs32, single,
+            settings.spread * total, settings.pull, gradient, weight_gradient,
+        )  # fmt: skip
+        rate = settings.rate * (0.5 * (1 + math.cos(math.pi * step / settings.steps)) + 0.02)
+        scales = 1 / (1 - 0.9**step), 1 / (1 - 0.99**step)
+        adam_step(logits, gradient, moments[0], moments[1], rate, *scales)
+        adam_step(weight_logits, weight_gradient, moments[2], moments[3], rate, *scales)
+        progress(step / settings.steps)
+    softmax(logits, starts, shares, logs)
+    return LatentClasses(domain, starts, weights[0].astype(np.float64), shares.astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class _PairArrays:
+    """Pair tables one after the other, for the compiled loop."""
+
+    all: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]
+
+    @staticmethod
+    def of(pairs: Sequence[Table], domain: Domain, starts: NDArray[np.int64], total: float) -> _PairArrays:
+        places = [[int(starts[domain.position[name]]) for name in table.clique] for table in pairs]
+        sizes = [table.values.shape for table in pairs]
+        offsets = np.cumsum([0, *(table.values.size for table in pairs)])[:-1]
+        precision = [total**2 / float(table.variance.mean()) for table in pairs]
+        values = [np.ravel(table.values) / total for table in pairs]
+        return _PairArrays(
+            (
+                np.array(places, dtype=np.int64).reshape(-1, 2),
+                np.array(sizes, dtype=np.int64).reshape(-1, 2),
+                offsets.astype(np.int64),
+                np.array(precision, dtype=np.float32),
+                np.concatenate(values).astype(np.float32) if values else np.zeros(0, dtype=np.float32),
+            )
+        )
+
+
+def _single_terms(
+    one_ways: Mapping[str, Table], domain: Domain, total: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Precision and target share of every code; precision 0 where a column's one-way was never bought."""
+    precision, aim = [], []
+    for name, size in zip(domain.names, domain.sizes, strict=True):
+        if name in one_ways:
+            precision.append(total**2 / one_ways[name].variance)
+            aim.append(one_ways[name].values / total)
+        else:
+            precision.append(np.zeros(size))
+            aim.append(np.zeros(size))
+    return np.concatenate(precision), np.concatenate(aim)
+
+
+def _normals(stream: Stream, rows: int, columns: int) -> NDArray[np.float64]:
+    """Roughly normal numbers of variance one: sums of twelve uniform ones, without a logarithm."""
+    uniform = stream.unit(12 * rows * columns).reshape(12, rows, columns)
+    return np.asarray(uniform.sum(axis=0) - 6.0)
