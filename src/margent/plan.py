@@ -113,7 +113,7 @@ def make_plan(schema: Schema, budget: Budget, method: Method, rows: int | None =
     domain = Codec(schema).domain
     stages = method.collector.stages(domain, budget)
     held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
-    answers = sum(stage.cells for stage in stages if stage.scale_squared is not None and stage.largest > 1)
+    answers = sum(stage.questions if stage.scores else stage.cells for stage in stages)
     memory = BASE_BYTES + BYTES_PER_CELL * held + 8 * min(answers, 2**40) + 8 * len(domain.names) * (rows or 0)
     return Plan(
         method=method.name,

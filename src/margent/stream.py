@@ -35,7 +35,7 @@ class Stream:
 
     def unit(self, count: int) -> NDArray[np.float64]:
         """Uniform multiples of 2^-53 in [0, 1)."""
-        return (self.words(count) >> np.uint64(11)) * 2.0**-53
+        return np.asarray((self.words(count) >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
     def below(self, bound: int, count: int) -> NDArray[np.int64]:
         """Uniform integers in 0 .. bound - 1 (bound at most 2^63); bias at most bound / 2^64."""
@@ -67,5 +67,5 @@ def scaled(words: NDArray[np.uint64], bounds: NDArray[np.uint64] | np.uint64) ->
     carry = (low_word * low) >> np.uint64(32)
     middle = high_word * low + carry
     cross = low_word * high + (middle & np.uint64(0xFFFFFFFF))
-    product = high_word * high + (middle >> np.uint64(32)) + (cross >> np.uint64(32))
+    product: NDArray[np.uint64] = high_word * high + (middle >> np.uint64(32)) + (cross >> np.uint64(32))
     return product.astype(np.int64)

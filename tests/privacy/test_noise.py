@@ -18,8 +18,8 @@ from scipy import stats
 
 from margent.errors import PlanError, UsageError
 from margent.privacy import inversion, noise
-from margent.privacy.brackets import DiscreteLaw, discrete_gaussian_law, discrete_laplace_law
-from margent.privacy.inversion import BLOCK, Inversion, refine
+from margent.privacy.brackets import Brackets, DiscreteLaw, discrete_gaussian_law, discrete_laplace_law
+from margent.privacy.inversion import BLOCK, Inversion, decision_table, refine
 from margent.privacy.noise import SCALE_LIMIT, discrete_gaussian, discrete_laplace
 from tests.privacy.exact_laws import (
     ALPHA,
@@ -85,6 +85,13 @@ def test_the_table_in_use_decides_rightly(law: DiscreteLaw) -> None:
             assert mpf(int(places[-1]) + 1) / 65536 <= below[int(outcome) + 1]
 
 
+def test_a_table_holds_outcomes_of_any_size() -> None:
+    half = Brackets(16, 40_000, [0, 1 << 15, 1 << 16], [0, 1 << 15, 1 << 16])
+    table, mark = decision_table(half)
+    assert (table[0], table[-1]) == (40_000, 40_001)
+    assert mark not in table
+
+
 @each_law
 def test_the_search_in_use_is_right_on_both_sides_of_every_bracket(law: DiscreteLaw) -> None:
     sampler = Inversion(law)
@@ -139,7 +146,7 @@ def test_a_draw_uses_its_own_bits_in_order(monkeypatch: pytest.MonkeyPatch) -> N
         return words[-1]
 
     monkeypatch.setattr(inversion, "random_words", known_words)
-    monkeypatch.setattr(inversion, "random_bits", lambda width: 0)
+    monkeypatch.setattr(inversion, "random_bits", lambda width: (1 << width) // 3)  # 0101..
     draws = sampler.draw(BLOCK + 1001)
     supply = iter(words)
     expected: list[int] = []
@@ -154,7 +161,7 @@ def test_a_draw_uses_its_own_bits_in_order(monkeypatch: pytest.MonkeyPatch) -> N
                 continue
             string = prefix << 8 | continuation[place]
             outcome = brackets.outcome(string)
-            expected.append(fine.outcome(string << 384) if outcome is None else outcome)  # type: ignore[arg-type]
+            expected.append(fine.outcome(string << 384 | (1 << 384) // 3) if outcome is None else outcome)  # type: ignore[arg-type]
     assert draws.tolist() == expected
     assert not list(supply)
 

@@ -186,9 +186,10 @@ def plausible(field: dict[str, Any]) -> list[str]:
     found += [value + shift for value in numbers for shift in (-1, 1, 0.5, 1e-9)]
     found += [*block.get("special", []), *field.get("trueValues", []), *field.get("falseValues", [])]
     found += [token if isinstance(token, str) else token["value"] for token in field.get("missingValues", [])]
+    found += [f"{text}.0" for text in found if isinstance(text, str) and text.lstrip("-").isdigit()]
     spelled = [str(value) for value in found] + [f" {value} " for value in found] + ["true", "FALSE", "1.0", "2,5"]
     spelled += ["2001-05-11", "2023-03-26T02:30:00", "2023-03-26T02:30:00Z", "2023-10-29 02:30:00+02:00", "05112001"]
-    return spelled + ["12/31/1999", "3 Mar 2020", "01.02.2003 04:05:06", "23:59:59", "12:30", "2000-02", "1995"]
+    return [*spelled, "12/31/1999", "3 Mar 2020", "01.02.2003 04:05:06", "23:59:59", "12:30", "2000-02", "1995"]
 
 
 def cells(field: dict[str, Any]) -> st.SearchStrategy[bytes | None]:

@@ -1,4 +1,4 @@
-"""Inputs that broke other tools, each with the right behavior of schema and codec. Cells are inline: small and public."""
+"""Inputs that broke other tools, each with the right behavior of schema and codec."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.schema.strategies import cells, fields
 
 from margent.errors import SchemaError
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema
 from margent.schema.read import schema_from_json
 from margent.schema.write import schema_to_json
+from tests.schema.strategies import cells, fields
 
 
 def read_or_skip(field: dict[str, Any]) -> Schema:

@@ -92,6 +92,7 @@ class PrivSyn:
                 cells=sum(cells),
                 scale_squared=score_scale / SCORE_LATTICE["indif"] ** 2,
                 note="one score a pair",
+                scores=True,
             ),
             Stage(
                 name="chosen marginals",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,7 +12,8 @@ class Stage:
 
     Units: ``share`` of the run's budget; ``questions`` tables or scores at most; ``largest`` and ``cells`` are
     the worst-case cells of one table and of all of them; ``scale_squared`` is the noise parameter s^2 of a cell
-    (records squared) if everything that may be asked is asked; None where nothing is asked.
+    (records squared) if everything that may be asked is asked; None where nothing is asked. ``scores``: one
+    number a table is answered, not its cells.
     Privacy: none: a function of schema and options.
     """
 
@@ -24,19 +24,4 @@ class Stage:
     cells: int
     scale_squared: Fraction | None
     note: str = ""
-
-
-def marginal_stage(
-    name: str,
-    share: Fraction,
-    cells: Sequence[int],
-    scale_squared: Fraction | None,
-    note: str = "",
-    *,
-    largest: int = 0,
-) -> Stage:
-    """The stage that buys tables of the given cells (at least ``largest`` where later choices may be larger).
-
-    Privacy: none: a function of schema and options.
-    """
-    return Stage(name, share, len(cells), max([*cells, largest], default=0), sum(cells), scale_squared, note)
+    scores: bool = False

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.postprocessing.steady import product
-from margent.schema.domain import Clique, Domain
+from margent.schema.domain import Clique, Domain, clique
 from margent.stream import Stream
 
 
@@ -56,13 +56,14 @@ class Forest:
             return total * np.outer(self.single(first), self.single(second))
         return total * joint
 
+    @cached_property
+    def edges(self) -> frozenset[Clique]:
+        """The pairs that the forest is made of."""
+        return frozenset(clique((name, parent)) for name, parent in self.visits if parent is not None)
+
     def single(self, name: str) -> NDArray[np.float64]:
         """Shares of one column."""
         return self._singles[name]
-
-    def tied(self, pair: Clique) -> bool:
-        """Whether the two columns lie in one tree."""
-        return pair[1] in self._from(pair[0])
 
     @cached_property
     def _singles(self) -> dict[str, NDArray[np.float64]]:

@@ -1,14 +1,13 @@
 """What to believe of every table: each noisy one is shrunk to the model that explains it best, and tables that
 were not bought are taken from a model.
 
-Three models compete, pair by pair: independence, a mixture of products (`latent_classes`), and a forest of the
-strongest pairs (`forest`). A bought pair goes to the one that leaves the least squared residual; one that was not
-bought goes to the one whose distance from independence is nearest to the pair's noisy score.
+Three models compete: independence, a mixture of products (`latent_classes`), and a forest of the strongest pairs
+(`forest`). A bought pair is shrunk to the one that leaves the least squared residual; pairs that were not bought
+are taken from the mixture or the forest, whichever agrees better with the scores of all pairs.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from margent.postprocessing.forest import Forest, independence, spanning_forest
 from margent.postprocessing.latent_classes import LatentClasses, LatentSettings, fit_latent_classes
 from margent.postprocessing.simplex import norm_sub
-from margent.postprocessing.tables import Evidence, Table, average
+from margent.postprocessing.tables import Evidence, Table, average, projected
 from margent.schema.domain import Clique
 from margent.stream import Stream
 
@@ -57,14 +56,14 @@ class Posterior:
 
 def posterior(
     evidence: Evidence,
-    scores: Mapping[Clique, float],
+    distances: Mapping[Clique, float],
     settings: PosteriorSettings,
     stream: Stream,
     progress: Callable[[float], None],
 ) -> Posterior:
     """Targets from noisy tables: improved one-ways, competing models, and shrinkage of each table to its model.
 
-    ``scores``: noisy distance from independence in records of the pairs that have one (may be empty).
+    ``distances``: noisy distance from independence in records of the pairs that have a score (may be empty).
 
     Privacy: none: post-processing.
     """
@@ -79,23 +78,55 @@ def posterior(
     flat = {pair: independence(pair, singles, total) for pair in pairs}
     by_latent = {pair: latent.table(pair, total) for pair in pairs}
     rough = {pair: norm_sub(shrunk(table, by_latent[pair], total), total) for pair, table in pairs.items()}
-    dependence = {pair: float(np.abs(rough[pair] - flat[pair]).sum()) for pair in pairs}
-    forest = spanning_forest(dependence, rough, singles, domain)
+    # The noise of a table makes it look dependent, so edges are chosen by the scores, or by the fitted law.
+    weights = {pair: distances.get(pair, _apart(by_latent[pair], flat[pair])) for pair in pairs}
+    forest = spanning_forest(weights, rough, singles, domain)
+    models = {"latent": latent.table, "forest": forest.table}
+    best = _best_model(models, forest, singles, total, distances, pairs)
+
     targets: dict[Clique, Counts] = {(name,): singles[name] for name in domain.names}
-    misfit = {"latent": 0.0, "forest": 0.0}
     for table in several:
-        models = {"latent": latent.table(table.clique, total)}
+        priors = [latent.table(table.clique, total)]
         if len(table.clique) == 2:
-            models |= {"independence": flat[table.clique], "forest": forest.table(table.clique, total)}
-        left = {name: float((np.square(table.values - model) / table.variance).sum()) for name, model in models.items()}
-        for name in misfit:
-            misfit[name] += left.get(name, left["latent"])
-        prior = models[min(left, key=lambda name: (left[name], name))]
-        targets[table.clique] = norm_sub(shrunk(table, prior, total), total)
-    for pair in _unbought(evidence, set(pairs), scores, settings.fill_cells):
-        targets[pair] = _from_models(pair, latent, forest, singles, total, scores.get(pair))
-    start = "forest" if misfit["forest"] < misfit["latent"] else "latent"
-    return Posterior(total, targets, singles, latent, forest, start)
+            priors.append(flat[table.clique])
+            # A table is no prior for itself: the forest holds its edges' own noise.
+            if best == "forest" and table.clique not in forest.edges:
+                priors.append(forest.table(table.clique, total))
+        misfits = [float((np.square(table.values - prior) / table.variance).sum()) for prior in priors]
+        targets[table.clique] = norm_sub(shrunk(table, priors[int(np.argmin(misfits))], total), total)
+    for pair in _unbought(evidence, set(pairs), distances, settings.fill_cells):
+        targets[pair] = models[best](pair, total)
+    return Posterior(total, targets, singles, latent, forest, best)
+
+
+def _best_model(
+    models: Mapping[str, Callable[[Clique, float], Counts]],
+    forest: Forest,
+    singles: Mapping[str, Counts],
+    total: float,
+    distances: Mapping[Clique, float],
+    pairs: Mapping[Clique, Table],
+) -> str:
+    """The model whose distances from independence agree best with the scores, whose noise is their own.
+
+    Without scores: the one that leaves least of the tables that are no edges of the forest.
+    """
+    lost = dict.fromkeys(models, 0.0)
+    for name, table_of in models.items():
+        if distances:
+            for pair, distance in distances.items():
+                apart = _apart(table_of(pair, total), independence(pair, singles, total))
+                lost[name] += (apart - distance) ** 2
+        else:
+            for pair, table in pairs.items():
+                if pair not in forest.edges:
+                    lost[name] += float((np.square(table.values - table_of(pair, total)) / table.variance).sum())
+    return min(lost, key=lambda name: (lost[name], name != "latent"))
+
+
+def _apart(table: Counts, flat: Counts) -> float:
+    """L1 distance of a table from independence."""
+    return float(np.abs(table - flat).sum())
 
 
 def shrunk(table: Table, prior: Counts, total: float) -> Counts:
@@ -122,10 +153,7 @@ def pair_tables(tables: list[Table]) -> dict[Clique, Table]:
     for table in tables:
         for axes in combinations(range(len(table.clique)), 2):
             pair = (table.clique[axes[0]], table.clique[axes[1]])
-            others = tuple(axis for axis in range(len(table.clique)) if axis not in axes)
-            found.setdefault(pair, []).append(
-                Table(pair, table.values.sum(axis=others), table.variance.sum(axis=others))
-            )
+            found.setdefault(pair, []).append(projected(table, pair))
     return {pair: average(projections) for pair, projections in sorted(found.items())}
 
 
@@ -138,11 +166,7 @@ def improved_one_ways(evidence: Evidence, total: float) -> tuple[dict[str, Count
     domain = evidence.working.domain
     singles, means = {}, {}
     for name in domain.names:
-        seen = []
-        for table in evidence.tables:
-            if name in table.clique:
-                others = tuple(axis for axis, other in enumerate(table.clique) if other != name)
-                seen.append(Table((name,), table.values.sum(axis=others), table.variance.sum(axis=others)))
+        seen = [projected(table, (name,)) for table in evidence.tables if name in table.clique]
         if seen:
             means[name] = average(seen)
             singles[name] = norm_sub(means[name].values, total)
@@ -152,35 +176,16 @@ def improved_one_ways(evidence: Evidence, total: float) -> tuple[dict[str, Count
 
 
 def _unbought(
-    evidence: Evidence, bought: set[Clique], scores: Mapping[Clique, float], most: int
+    evidence: Evidence, bought: set[Clique], distances: Mapping[Clique, float], most: int
 ) -> list[Clique]:
-    """Pairs to be filled in from models, those with the largest scores first, while their cells fit."""
+    """Pairs to be filled in from models, the most dependent first, while their cells fit."""
     domain = evidence.working.domain
     several = [name for name in domain.names if domain.size(name) > 1]
     pairs = [pair for pair in combinations(sorted(several), 2) if pair not in bought]
     chosen, cells = [], 0
-    for pair in sorted(pairs, key=lambda pair: (-scores.get(pair, 0.0), domain.cells(pair), pair)):
+    for pair in sorted(pairs, key=lambda pair: (-distances.get(pair, 0.0), domain.cells(pair), pair)):
         cells += domain.cells(pair)
         if cells > most:
             break
         chosen.append(pair)
     return chosen
-
-
-def _from_models(
-    pair: Clique,
-    latent: LatentClasses,
-    forest: Forest,
-    singles: Mapping[str, Counts],
-    total: float,
-    score: float | None,
-) -> Counts:
-    """The table of a pair that was not bought, from the model that agrees best with its noisy score."""
-    flat = independence(pair, singles, total)
-    models = [flat, latent.table(pair, total)]
-    if forest.tied(pair):
-        models.append(forest.table(pair, total))
-    if score is None or math.isnan(score):
-        return models[-1] if len(models) == 3 else models[1]
-    distances = [abs(float(np.abs(model - flat).sum()) - score) for model in models]
-    return models[int(np.argmin(distances))]

@@ -108,7 +108,8 @@ def evidence(transcript: Transcript, working: WorkingDomain) -> Evidence:
     """
     whole = [_merged(answer, transcript) for answer in transcript.marginals]
     total = max(0.0, mean_total(whole))
-    kept = [_written(table, transcript, working, total) for table in whole]
+    lost = _lost_shares(whole, transcript, working, total)
+    kept = [_written(table, transcript, working, lost) for table in whole]
     by_clique: dict[Clique, list[Table]] = {}
     for table in kept:
         by_clique.setdefault(table.clique, []).append(table)
@@ -158,19 +159,54 @@ def _summed_by(values: NDArray[np.float64], groups: NDArray[np.int64], size: int
     return np.moveaxis(summed, 0, axis)
 
 
-def _written(table: Table, transcript: Transcript, working: WorkingDomain, total: float) -> Table:
-    """The table without groups that are never written, scaled up to the total where that is well known."""
-    values, variance = table.values, table.variance
+def _lost_shares(
+    tables: Sequence[Table], transcript: Transcript, working: WorkingDomain, total: float
+) -> dict[str, float]:
+    """Share of each column's records in codes that are never written; 0 where noise explains it."""
+    lost: dict[str, float] = {}
+    for name in working.full.names:
+        kept = _kept(name, transcript, working)
+        own = [projected(table, (name,)) for table in tables if name in table.clique]
+        # Merged or not, whichever is known best; never-written codes are groups of their own in both.
+        own = [table for table in own if kept.size < table.values.size]
+        if not own or total <= 0:
+            continue
+        known = min(own, key=lambda table: float(table.variance.sum()))
+        known = average([table for table in own if table.values.size == known.values.size])
+        gone = np.setdiff1d(np.arange(known.values.size), kept)
+        count, deviation = float(known.values[gone].sum()), float(known.variance[gone].sum()) ** 0.5
+        # Neither a loss that noise explains nor a remainder that is noise may decide a scale.
+        known_well = count > 2 * deviation and total - count > 3 * float(known.variance.sum()) ** 0.5
+        lost[name] = count / total if known_well else 0.0
+    return lost
+
+
+def projected(table: Table, names: Clique) -> Table:
+    """The table summed onto some of its columns; variances add up.
+
+    Units: records. Privacy: none: post-processing.
+    """
+    others = tuple(axis for axis, name in enumerate(table.clique) if name not in names)
+    return Table(names, table.values.sum(axis=others), table.variance.sum(axis=others))
+
+
+def _kept(name: str, transcript: Transcript, working: WorkingDomain) -> NDArray[np.int64]:
+    """Places on a column's merged axis that are written."""
+    merge = transcript.merges.get(name)
+    groups = working.groups[name]
+    merged = np.arange(groups.size) if merge is None else np.asarray(merge.groups, dtype=np.int64)
+    return np.unique(merged[groups >= 0])
+
+
+def _written(table: Table, transcript: Transcript, working: WorkingDomain, lost: Mapping[str, float]) -> Table:
+    """The table without groups that are never written, scaled up by what its columns are known to lose.
+
+    Never by the table's own sum: the noise of all its cells is in that.
+    """
+    values, variance, ratio = table.values, table.variance, 1.0
     for axis, name in enumerate(table.clique):
-        merge = transcript.merges.get(name)
-        groups = working.groups[name]
-        merged = np.arange(groups.size) if merge is None else np.asarray(merge.groups)
-        kept = np.unique(merged[groups >= 0])
+        kept = _kept(name, transcript, working)
         if kept.size < values.shape[axis]:
             values, variance = np.take(values, kept, axis), np.take(variance, kept, axis)
-    if values.size == table.values.size:
-        return table
-    left, deviation = float(values.sum()), float(variance.sum()) ** 0.5
-    # Where the noise could explain what is left, the ratio would be noise; then only the total is put right.
-    ratio = total / left if left > 3 * deviation and total > 0 else 1.0
+            ratio /= 1.0 - lost.get(name, 0.0)
     return Table(table.clique, values * ratio, variance * ratio**2)

@@ -112,7 +112,7 @@ class DataCurator:
         values = np.zeros(len(request.cliques), dtype=np.int64)
         merged = [request.merged] * len(request.cliques)
         for position, exact in self._exact_tables(request.cliques, merged, merges, label):
-            values[position] = exact_scores.indif(exact)
+            values[position] = _score(request, request.cliques[position], exact)
         noise = self.noise(values.size, request.scale_squared)
         lattice = SCORE_LATTICE[request.kind]
         return Scores(
@@ -143,6 +143,15 @@ class DataCurator:
             yield from enumerate(tables, start=done)
             done = end
         self.progress(label, 1.0)
+
+
+def _score(request: ScoreRequest, pair: Clique, exact: NDArray[np.int64]) -> int:
+    """The exact score of one table."""
+    if request.kind == "indif":
+        return exact_scores.indif(exact)
+    assert request.expected is not None
+    rows, columns = request.expected[pair[0]], request.expected[pair[1]]
+    return exact_scores.independence_distance(exact, rows, columns, max(float(rows.sum()), 1.0))
 
 
 def _checked_sum(exact: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 | query | lattice | add-remove | replace |
 |---|---|---|---|
 | `marginal` (one table) | 1 record | L2 = 1 | L2 = sqrt 2 |
+| `independence` (a vector of m scores) | 1 record | sqrt m | 2 sqrt m |
 | `indif` (a vector of m scores) | 1/256 record | 4 sqrt m | 20/3 sqrt m (rounded up to 1/256) |
 
 A *lattice* is the unit in which the exact answer is an integer; noise is drawn, and privacy priced, in that
@@ -19,7 +20,7 @@ from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge, Relation
 from margent.privacy.requests import MarginalRequest, ScoreRequest
 
-SCORE_LATTICE: Mapping[str, int] = {"indif": 256}
+SCORE_LATTICE: Mapping[str, int] = {"indif": 256, "independence": 1}
 """Lattice of each score: how many units make one record."""
 
 _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
@@ -28,6 +29,9 @@ _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
     # Under replacement by at most 6 + 4/n (twice PrivBayes' bound for R times n), and, as a removal and an
     # addition, by at most 8 (n - 1)/n; the smaller of the two is largest at n = 6. PrivSyn's 4 is not enough.
     ("indif", "replace"): Fraction(20, 3),
+    # The L1 distance from a fixed table moves by one a record, and rounding to records keeps that (see scores.py).
+    ("independence", "add-remove"): Fraction(1),
+    ("independence", "replace"): Fraction(2),
 }
 
 

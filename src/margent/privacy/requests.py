@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge, Relation
 from margent.schema.domain import Clique, Domain, Merge
@@ -33,19 +36,23 @@ class MarginalRequest:
     merged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScoreRequest:
     """Ask for one score a clique, each with its own draw of discrete Gaussian noise of parameter s^2.
 
+    ``expected`` gives, for kind "independence", the public counts of single columns (built from noisy answers
+    only) from whose products the tables' distances are measured.
+
     Units: ``scale_squared`` in squared lattice units of the score (`margent.privacy.queries.SCORE_LATTICE`: the
-    score is an integer number of 1/256 records), because the noise is priced and drawn on that lattice.
+    score is a whole number of them), because the noise is priced and drawn on that lattice.
     Privacy: one charge for the vector; sensitivities in `margent.privacy.queries`.
     """
 
-    kind: Literal["indif"]
+    kind: Literal["indif", "independence"]
     cliques: tuple[Clique, ...]
     scale_squared: Fraction
     merged: bool = False
+    expected: Mapping[str, NDArray[np.float64]] | None = None
 
 
 class Curator(Protocol):

@@ -31,3 +31,26 @@ def indif(table: NDArray[np.int64]) -> int:
     # n |a b / n - alpha| = |a b - n alpha| is an integer, so nothing is rounded before the floor.
     scaled = np.abs(np.outer(rows, columns) - total * table).sum()
     return int(scaled) * SCORE_LATTICE["indif"] // total
+
+
+FINE = 2**16
+"""Units of the public expectation in one record: cells far below one record must not be rounded away."""
+
+
+def independence_distance(
+    table: NDArray[np.int64], rows: NDArray[np.float64], columns: NDArray[np.float64], total: float
+) -> int:
+    """S_ab = |M_ab - E_ab|_1 to the nearest record, E_ab = q_a q_b / n^ public, in integers of 2^-16 records.
+
+    The sum is rounded by a floor, so one record moves it by at most one: two sums that differ by at most 2^16
+    have floors of their 2^16-ths that differ by at most one.
+
+    Shapes: ``table`` (k_a, k_b) exact counts; ``rows`` (k_a) and ``columns`` (k_b) public counts of ``total``.
+    Units: records.
+    Privacy: private; sensitivity exactly 1 (add-remove), 2 (replace).
+
+    >>> independence_distance(np.array([[2, 0], [0, 2]]), np.array([2.0, 2.0]), np.array([2.0, 2.0]), 4.0)
+    4
+    """
+    expected = np.rint(np.outer(rows, columns) * (FINE / total)).astype(np.int64)
+    return (int(np.abs(table * FINE - expected).sum()) + FINE // 2) // FINE

@@ -103,6 +103,8 @@ def _texts(values: Any) -> list[bytes | None]:
 def _float_text(value: np.floating[Any]) -> bytes | None:
     if np.isnan(value):
         return None
+    if value == 0:
+        return b"0"
     return np.format_float_positional(value, unique=True, trim="-").encode()
 
 

@@ -1,7 +1,4 @@
-"""Record descent: move single cells of synthetic records as long as that brings them closer to the targets.
-
-Any cliques, any number of rows, no consistency step and no clique tree; cost is what is visited, memory the tables.
-"""
+"""Record descent as a synthesizer: beliefs about every table, a start drawn from the best model, then descent."""
 
 from __future__ import annotations
 
@@ -12,172 +9,116 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.progress import Progress
-from margent.schema.domain import Clique
+from margent.postprocessing.dependence import distance_from_independence, product_noise
+from margent.postprocessing.posterior import Posterior, PosteriorSettings, improved_one_ways, posterior
+from margent.postprocessing.tables import Evidence, Table, evidence, working_domain
+from margent.progress import Progress, silent
+from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
-from margent.synthesizers.descent_sweeps import fill_views, sweep
-
-HEADROOM = 2**30
-"""Sums of residuals stay below this, so that 32-bit integers never wrap."""
+from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
+from margent.synthesizers.descending import DescentSettings, descend
+from margent.transcript import Scores, Transcript
 
 
 @dataclass(frozen=True)
-class DescentSettings:
-    """When descent ends and how records are divided.
+class Descent:
+    """Records drawn from the model that explains the noisy tables best, then moved until they agree with all.
 
-    A sweep that moves fewer than ``still`` of the cells ends it, or ``most_sweeps``. More than ``shard_rows``
-    records are first fitted in shards to their share of the targets, then together for ``joint_sweeps``.
+    Fewer than ``enough`` rows are drawn at random from a larger table (of at most ``total`` rows): counts of a
+    few records cannot follow thin cells.
+
+    Privacy: none: post-processing. Source: ours (``docs/how-it-works/dense.md``).
     """
 
-    still: float = 0.0005
-    most_sweeps: int = 20
-    shard_rows: int = 2**17
-    joint_sweeps: int = 3
+    settings: DescentSettings = DescentSettings()
+    prior: PosteriorSettings = PosteriorSettings()
+    enough: int = 20_000
+    name: str = "descent"
 
+    def build(self, transcript: Transcript, progress: Progress) -> DescentModel:
+        """Shrink every noisy table to the best of three models. Takes any transcript.
 
-def descend(
-    records: NDArray[np.int32],
-    targets: Mapping[Clique, NDArray[np.float64]],
-    names: Sequence[str],
-    sizes: Sequence[int],
-    stream: Stream,
-    progress: Progress,
-    settings: DescentSettings,
-) -> NDArray[np.int32]:
-    """Return records that agree with the targets as well as single-cell moves can make them: least sum |E_C|^2.
-
-    Shapes: ``records`` (n, d), the start; ``targets[C]`` non-negative, axes in clique order.
-    Units: the targets are scaled to n records.
-    Privacy: none: post-processing.
-    """
-    rows = records.shape[0]
-    if rows == 0 or not targets:
-        return records
-    records = np.ascontiguousarray(records, dtype=np.int32).copy()
-    shards = -(-rows // settings.shard_rows)
-    if shards > 1:
-        edges = [rows * shard // shards for shard in range(shards + 1)]
-        views = _Views.of(targets, names, sizes, edges[1])
-        for shard in range(shards):
-            part = records[edges[shard] : edges[shard + 1]]
-            _fit(part, views, targets, stream, settings.most_sweeps, settings.still)
-            progress("records", (shard + 1) / (shards + 1))
-    views = _Views.of(targets, names, sizes, rows)
-    most = settings.most_sweeps if shards == 1 else settings.joint_sweeps
-    _fit(records, views, targets, stream, most, settings.still)
-    progress("records", 1.0)
-    return records
+        Privacy: none: post-processing.
+        """
+        working = working_domain(transcript, sampleable_codes(transcript))
+        known = evidence(transcript, working)
+        belief = posterior(
+            known,
+            independence_distances(transcript),
+            self.prior,
+            Stream(0, "posterior"),
+            lambda share: progress("model", share),
+        )
+        singles = [Table((name,), counts, np.ones_like(counts)) for name, counts in belief.singles.items()]
+        return DescentModel(self, belief, columns_of(transcript, working, singles, "projected"), round(known.total))
 
 
 @dataclass(frozen=True, eq=False)
-class _Views:
-    """Index arrays that say where each view's cells lie; see `margent.synthesizers.descent_sweeps`."""
+class DescentModel:
+    """Target tables over the working domain, with the models to start from and the settings to draw records."""
 
-    cliques: tuple[Clique, ...]
-    names: tuple[str, ...]
-    sizes: NDArray[np.int64]
-    orders: tuple[tuple[int, ...], ...]
-    view_axes: NDArray[np.int64]
-    axis_column: NDArray[np.int64]
-    axis_stride: NDArray[np.int64]
-    view_offset: NDArray[np.int64]
-    table_views: tuple[tuple[int, ...], ...]
-    column_views: tuple[tuple[int, ...], ...]
-    column_tables: tuple[tuple[int, ...], ...]
-    cells: int
-    unit: int
+    method: Descent
+    belief: Posterior
+    columns: Columns
+    total: int
 
-    @staticmethod
-    def of(
-        targets: Mapping[Clique, NDArray[np.float64]], names: Sequence[str], sizes: Sequence[int], rows: int
-    ) -> _Views:
-        position = {name: place for place, name in enumerate(names)}
-        cliques = tuple(targets)
-        orders, axes, columns, strides, offsets = [], [0], [], [], []
-        table_views: list[tuple[int, ...]] = []
-        column_views: list[list[int]] = [[] for _ in names]
-        column_tables: list[list[int]] = [[] for _ in names]
-        cells = 0
-        for table, clique in enumerate(cliques):
-            made = []
-            for last in range(len(clique)):
-                order = (*(axis for axis in range(len(clique)) if axis != last), last)
-                shape = [sizes[position[clique[axis]]] for axis in order]
-                columns += [position[clique[axis]] for axis in order]
-                strides += [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-                axes.append(len(columns))
-                offsets.append(cells)
-                cells += math.prod(shape)
-                made.append(len(orders))
-                column_views[position[clique[last]]].append(len(orders))
-                column_tables[position[clique[last]]].append(table)
-                orders.append(order)
-            table_views.append(tuple(made))
-        deepest = max((len(views) for views in column_views), default=1)
-        unit = 1 << max(0, min(10, int(math.log2(HEADROOM / (2 * max(rows, 1) * max(deepest, 1))))))
-        return _Views(
-            cliques=cliques,
-            names=tuple(names),
-            sizes=np.array(sizes, dtype=np.int64),
-            orders=tuple(orders),
-            view_axes=np.array(axes, dtype=np.int64),
-            axis_column=np.array(columns, dtype=np.int64),
-            axis_stride=np.array(strides, dtype=np.int64),
-            view_offset=np.array(offsets, dtype=np.int64),
-            table_views=tuple(table_views),
-            column_views=tuple(tuple(views) for views in column_views),
-            column_tables=tuple(tuple(tables) for tables in column_tables),
-            cells=cells,
-            unit=unit,
+    @property
+    def domain(self) -> Domain:
+        """The codes' domain, unmerged."""
+        return self.columns.working.full
+
+    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+        """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed.
+
+        Privacy: none: post-processing.
+        """
+        built = max(rows, min(self.total, self.method.enough)) if rows > 0 else 0
+        working = self.columns.working.domain
+        targets = {
+            clique: table
+            for clique, table in self.belief.targets.items()
+            if all(working.size(name) > 1 for name in clique)
+        }
+        records = descend(
+            self.belief.records(built, Stream(seed, "descent", "start")),
+            targets,
+            working.names,
+            working.sizes,
+            Stream(seed, "descent", "sweeps"),
+            progress,
+            self.method.settings,
+        )[:rows]
+        drawn = {name: np.ascontiguousarray(records[:, place]) for place, name in enumerate(working.names)}
+        return self.columns.unmerged(drawn, rows, seed)
+
+    def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
+        """Counts of ``total`` sampled records over each clique.
+
+        Privacy: none: post-processing.
+        """
+        return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+
+
+def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
+    """What the noisy scores say of each pair's distance from independence, without the one-ways' noise.
+
+    Units: records. Empty where the method bought no such scores.
+    Privacy: none: post-processing.
+    """
+    distances: dict[Clique, float] = {}
+    for scores in (answer for answer in transcript.answers if isinstance(answer, Scores)):
+        if scores.kind != "independence":
+            continue
+        before = tuple(answer for answer in transcript.marginals if answer.charge < scores.charge)
+        so_far = Transcript(
+            transcript.schema, transcript.domain, transcript.method, transcript.charges, before, transcript.merges
         )
-
-    def minus_targets(self, targets: Mapping[Clique, NDArray[np.float64]], rows: int) -> NDArray[np.int32]:
-        """Residuals of no records: the targets, scaled to ``rows`` and negated, once a view."""
-        residual = np.zeros(self.cells, dtype=np.int32)
-        for table, clique in enumerate(self.cliques):
-            values = np.maximum(targets[clique], 0.0)
-            total = float(values.sum())
-            if total <= 0:
-                values, total = np.ones_like(values), float(values.size)
-            scaled = np.rint(values * (rows * self.unit / total)).astype(np.int32)
-            for view in self.table_views[table]:
-                start = self.view_offset[view]
-                residual[start : start + values.size] = -np.transpose(scaled, self.orders[view]).ravel()
-        return residual
-
-
-def _fit(
-    records: NDArray[np.int32],
-    views: _Views,
-    targets: Mapping[Clique, NDArray[np.float64]],
-    stream: Stream,
-    most: int,
-    still: float,
-) -> None:
-    """Sweep over the records, in place, until hardly anything moves."""
-    rows, columns = records.shape
-    residual = views.minus_targets(targets, rows)
-    everything = np.arange(len(views.orders), dtype=np.int64)
-    layout = (views.view_axes, views.axis_column, views.axis_stride, views.view_offset)
-    fill_views(records, everything, *layout, views.unit, residual)
-    for _ in range(most):
-        moves = sweep(
-            records,
-            stream.permutation(rows),
-            stream.below(columns, rows),
-            views.sizes,
-            *_flat(views.column_views),
-            *_flat(views.column_tables),
-            *_flat(views.table_views),
-            *layout,
-            views.unit,
-            residual,
-        )
-        if moves < still * rows * columns:
-            return
-
-
-def _flat(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lists one after the other, and where each begins (and the last ends)."""
-    starts = np.cumsum([0, *(len(each) for each in lists)]).astype(np.int64)
-    return np.array([item for each in lists for item in each], dtype=np.int64), starts
+        known: Evidence = evidence(so_far, working_domain(so_far))
+        total = max(known.total, 1.0)
+        singles, _ = improved_one_ways(known, total)
+        noise = {answer.clique[0]: math.sqrt(answer.variance) for answer in before if len(answer.clique) == 1}
+        for pair, score in zip(scores.cliques, scores.records(), strict=True):
+            deviations = (noise.get(pair[0], 0.0), noise.get(pair[1], 0.0))
+            bias = product_noise(singles[pair[0]], singles[pair[1]], deviations, total)
+            distances[pair] = distance_from_independence(float(score), bias, float(scores.variance), total)
+    return distances

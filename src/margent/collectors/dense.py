@@ -1,0 +1,210 @@
+"""Our own method's buying half: one-ways, unbiased scores of all pairs, then one program for the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from margent.collectors.allocation import allocate
+from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
+from margent.collectors.stage import Stage
+from margent.collectors.waterfill import Program, pair_sketch, sketch, variance_factor
+from margent.errors import UsageError
+from margent.postprocessing.dependence import Counts, distance_from_independence, product_noise
+from margent.postprocessing.merging import merge_low_counts
+from margent.postprocessing.posterior import improved_one_ways
+from margent.postprocessing.tables import evidence, working_domain
+from margent.privacy.budget import Budget
+from margent.privacy.queries import marginal_sensitivity_squared, score_sensitivity_squared
+from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
+from margent.schema.domain import Clique, Domain, Merge, clique
+from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Buy one-ways, then scores, then whatever lowers the predicted error over all pairs most.
+
+    ``one_way_share``: the first slice of one-ways. ``score_share``: for the distances of all pairs from
+    independence, each of sensitivity 1. ``one_way_weight``: how much of a one-way's error is taken to enter each
+    pair of its column. ``merge_above``: in columns of more codes than this, codes under three standard deviations
+    are counted as one in pair tables. ``max_pair_cells``: pairs with more cells are left out.
+
+    Privacy: Gaussian releases; sensitivities as registered for `marginal` and `independence`.
+    Source: ours (``docs/how-it-works/dense.md``).
+    """
+
+    one_way_share: Fraction = Fraction(15, 100)
+    score_share: Fraction = Fraction(5, 100)
+    one_way_weight: float = 0.5
+    merge_above: int = 300
+    max_pair_cells: int = 1_000_000
+    name: str = "dense"
+
+    def __post_init__(self) -> None:
+        if min(self.one_way_share, self.score_share) <= 0 or self.one_way_share + self.score_share >= 1:
+            raise UsageError("dense: the shares of one-ways and scores must be positive and sum to less than 1")
+
+    def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
+        """Three stages, the last at most all pairs. Privacy: none: public facts only."""
+        columns = informative_columns(domain)
+        if len(columns) < 2:
+            parts = [budget.total] * len(columns)
+            return (one_way_stage(domain, budget, Fraction(1), parts),)
+        sizes = [domain.size(name) for name in columns]
+        first = allocate(budget.total * self.one_way_share, sizes)
+        cells = [min(domain.cells(pair), self.max_pair_cells) for pair in combinations(columns, 2)]
+        sensitivity_squared = score_sensitivity_squared("independence", len(cells), budget.relation)
+        rest = 1 - self.one_way_share - self.score_share
+        return (
+            one_way_stage(domain, budget, self.one_way_share, first),
+            Stage(
+                name="dependence of pairs",
+                share=self.score_share,
+                questions=len(cells),
+                largest=max(cells),
+                cells=sum(cells),
+                scale_squared=budget.account.gaussian_scale(sensitivity_squared, budget.total * self.score_share),
+                note="one score a pair",
+                scores=True,
+            ),
+            Stage(
+                name="pairs and more one-ways",
+                share=rest,
+                questions=len(cells) + len(columns),
+                largest=max(cells),
+                cells=sum(cells) + sum(sizes),
+                scale_squared=budget.account.gaussian_scale(
+                    marginal_sensitivity_squared(budget.relation), budget.total * rest / len(cells)
+                ),
+                note="as if every pair were bought; the fewer are worth it, the less noise",
+            ),
+        )
+
+    def collect(self, curator: Curator, budget: Budget) -> Transcript:
+        """Spend the budget in three stages, each sized from public facts and earlier noisy answers."""
+        domain, columns = curator.domain, informative_columns(curator.domain)
+        if not columns:
+            return Transcript(curator.schema, domain, self.name, curator.charges, ())
+        sizes = [domain.size(name) for name in columns]
+        lone = len(columns) == 1
+        parts = allocate(budget.total if lone else budget.total * self.one_way_share, sizes)
+        one_ways = curator.measure(one_way_requests(curator, columns, parts), label="one-way marginals")
+        if lone:
+            return Transcript(curator.schema, domain, self.name, curator.charges, one_ways)
+        left = budget.total * (1 - self.one_way_share)
+
+        merges = self._merges(one_ways)
+        singles, total = self._singles(curator, one_ways, merges)
+        pairs = self._candidates(domain.merged(merges))
+        scores: tuple[Scores, ...] = ()
+        if pairs:
+            share = budget.total * self.score_share
+            scores = (self._scores(curator, pairs, singles, merges, share),)
+            left -= share
+        noise = {answer.clique[0]: math.sqrt(answer.variance) for answer in one_ways}
+        owned = dict(zip(columns, (float(part) for part in parts), strict=True))
+        bought, more = self._program(scores, singles, noise, owned, total, float(left))
+        answers: tuple[Answer, ...] = (
+            *one_ways,
+            *scores,
+            *self._measure(curator, bought, more, merges, left),
+        )
+        return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
+
+    def _merges(self, one_ways: Sequence[NoisyMarginal]) -> dict[str, Merge]:
+        """Merges of the columns with very many codes."""
+        wide = (answer for answer in one_ways if answer.counts.size > self.merge_above)
+        return {merge.column: merge for merge in map(merge_low_counts, wide) if merge is not None}
+
+    def _singles(
+        self, curator: Curator, one_ways: tuple[NoisyMarginal, ...], merges: Mapping[str, Merge]
+    ) -> tuple[dict[str, Counts], float]:
+        """Projected one-ways over the merged domain and their total: what products are built from."""
+        so_far = Transcript(curator.schema, curator.domain, self.name, curator.charges, one_ways, merges)
+        known = evidence(so_far, working_domain(so_far))
+        total = max(known.total, 1.0)
+        return improved_one_ways(known, total)[0], total
+
+    def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
+        several = [name for name in domain.names if domain.size(name) > 1]
+        pairs = (clique(pair) for pair in combinations(several, 2))
+        return tuple(pair for pair in pairs if domain.cells(pair) <= self.max_pair_cells)
+
+    def _scores(
+        self,
+        curator: Curator,
+        pairs: tuple[Clique, ...],
+        singles: Mapping[str, Counts],
+        merges: Mapping[str, Merge],
+        share: Fraction,
+    ) -> Scores:
+        """Distances of all candidates from independence: one Gaussian release of L2 sensitivity sqrt(m)."""
+        sensitivity_squared = score_sensitivity_squared("independence", len(pairs), curator.relation)
+        scale_squared = curator.account.gaussian_scale(sensitivity_squared, share)
+        request = ScoreRequest("independence", pairs, scale_squared, merged=bool(merges), expected=singles)
+        return curator.scores(request, label="dependence of pairs", merges=merges)
+
+    def _program(
+        self,
+        scores: Sequence[Scores],
+        singles: Mapping[str, Counts],
+        noise: Mapping[str, float],
+        owned: Mapping[str, float],
+        total: float,
+        left: float,
+    ) -> tuple[dict[Clique, float], dict[str, float]]:
+        """Budgets of the pairs and of further one-ways that are predicted to lower the error most."""
+        pairs = scores[0].cliques if scores else ()
+        sketches = {name: sketch(counts) for name, counts in singles.items()}
+        kappas = []
+        for pair, score in zip(pairs, scores[0].records() if scores else (), strict=True):
+            first, second = singles[pair[0]], singles[pair[1]]
+            bias = product_noise(first, second, (noise[pair[0]], noise[pair[1]]), total)
+            distance = distance_from_independence(float(score), bias, float(scores[0].variance), total)
+            kappas.append(variance_factor(distance, pair_sketch(sketches[pair[0]], sketches[pair[1]], total)))
+        columns = list(owned)
+        facts = [
+            (
+                max(float(np.minimum(1.0, singles[name] / noise[name]).sum()), 1.0),
+                self.one_way_weight * max(len(columns) - 1, 1),
+                owned[name],
+            )
+            for name in columns
+        ]
+        program = Program.of(pairs, kappas, sketches, total, facts)
+        pair_budgets, single_budgets = program.solve(left)
+        return (
+            {pair: float(part) for pair, part in zip(pairs, pair_budgets, strict=True) if part > 0},
+            {name: float(part) for name, part in zip(columns, single_budgets, strict=True) if part > 0},
+        )
+
+    def _measure(
+        self,
+        curator: Curator,
+        bought: Mapping[Clique, float],
+        more: Mapping[str, float],
+        merges: Mapping[str, Merge],
+        left: Fraction,
+    ) -> tuple[NoisyMarginal, ...]:
+        """Measure the pairs and one-ways at their budgets, which are made to add up to ``left`` exactly."""
+        wanted: list[tuple[Clique, float]] = [*bought.items(), *(((name,), part) for name, part in more.items())]
+        # Slivers that would buy nothing but noise are given to the others.
+        least = 1e-6 * float(left)
+        wanted = [(names, part) for names, part in wanted if part > least]
+        whole = sum(Fraction(part) for _, part in wanted)
+        sensitivity_squared = marginal_sensitivity_squared(curator.relation)
+        requests = [
+            MarginalRequest(
+                names,
+                curator.account.gaussian_scale(sensitivity_squared, left * Fraction(part) / whole),
+                merged=bool(merges) and len(names) > 1,
+            )
+            for names, part in wanted
+        ]
+        return curator.measure(requests, label="pairs and more one-ways", merges=merges)

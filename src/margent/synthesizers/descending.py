@@ -1,0 +1,183 @@
+"""Record descent: move single cells of synthetic records as long as that brings them closer to the targets.
+
+Any cliques, any number of rows, no consistency step and no clique tree; cost is what is visited, memory the tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.progress import Progress
+from margent.schema.domain import Clique
+from margent.stream import Stream
+from margent.synthesizers.descent_sweeps import fill_views, sweep
+
+HEADROOM = 2**30
+"""Sums of residuals stay below this, so that 32-bit integers never wrap."""
+
+
+@dataclass(frozen=True)
+class DescentSettings:
+    """When descent ends and how records are divided.
+
+    A sweep that moves fewer than ``still`` of the cells ends it, or ``most_sweeps``. More than ``shard_rows``
+    records are first fitted in shards to their share of the targets, then together for ``joint_sweeps``.
+    """
+
+    still: float = 0.0005
+    most_sweeps: int = 20
+    shard_rows: int = 2**17
+    joint_sweeps: int = 3
+
+
+def descend(
+    records: NDArray[np.int32],
+    targets: Mapping[Clique, NDArray[np.float64]],
+    names: Sequence[str],
+    sizes: Sequence[int],
+    stream: Stream,
+    progress: Progress,
+    settings: DescentSettings,
+) -> NDArray[np.int32]:
+    """Return records that agree with the targets as well as single-cell moves can make them: least sum |E_C|^2.
+
+    Shapes: ``records`` (n, d), the start; ``targets[C]`` non-negative, axes in clique order.
+    Units: the targets are scaled to n records.
+    Privacy: none: post-processing.
+    """
+    rows = records.shape[0]
+    if rows == 0 or not targets:
+        return records
+    records = np.ascontiguousarray(records, dtype=np.int32).copy()
+    shards = -(-rows // settings.shard_rows)
+    if shards > 1:
+        edges = [rows * shard // shards for shard in range(shards + 1)]
+        views = _Views.of(targets, names, sizes, edges[1])
+        for shard in range(shards):
+            part = records[edges[shard] : edges[shard + 1]]
+            _fit(part, views, targets, stream, settings.most_sweeps, settings.still)
+            progress("records", (shard + 1) / (shards + 1))
+    views = _Views.of(targets, names, sizes, rows)
+    most = settings.most_sweeps if shards == 1 else settings.joint_sweeps
+    _fit(records, views, targets, stream, most, settings.still)
+    progress("records", 1.0)
+    return records
+
+
+@dataclass(frozen=True, eq=False)
+class _Views:
+    """Index arrays that say where each view's cells lie; see `margent.synthesizers.descent_sweeps`."""
+
+    cliques: tuple[Clique, ...]
+    names: tuple[str, ...]
+    sizes: NDArray[np.int64]
+    orders: tuple[tuple[int, ...], ...]
+    view_axes: NDArray[np.int64]
+    axis_column: NDArray[np.int64]
+    axis_stride: NDArray[np.int64]
+    view_offset: NDArray[np.int64]
+    table_views: tuple[tuple[int, ...], ...]
+    column_views: tuple[tuple[int, ...], ...]
+    column_tables: tuple[tuple[int, ...], ...]
+    cells: int
+    unit: int
+
+    @staticmethod
+    def of(
+        targets: Mapping[Clique, NDArray[np.float64]], names: Sequence[str], sizes: Sequence[int], rows: int
+    ) -> _Views:
+        position = {name: place for place, name in enumerate(names)}
+        cliques = tuple(targets)
+        orders, axes, columns, strides, offsets = [], [0], [], [], []
+        table_views: list[tuple[int, ...]] = []
+        column_views: list[list[int]] = [[] for _ in names]
+        column_tables: list[list[int]] = [[] for _ in names]
+        cells = 0
+        for table, clique in enumerate(cliques):
+            made = []
+            for last in range(len(clique)):
+                order = (*(axis for axis in range(len(clique)) if axis != last), last)
+                shape = [sizes[position[clique[axis]]] for axis in order]
+                columns += [position[clique[axis]] for axis in order]
+                strides += [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+                axes.append(len(columns))
+                offsets.append(cells)
+                cells += math.prod(shape)
+                made.append(len(orders))
+                column_views[position[clique[last]]].append(len(orders))
+                column_tables[position[clique[last]]].append(table)
+                orders.append(order)
+            table_views.append(tuple(made))
+        deepest = max((len(views) for views in column_views), default=1)
+        unit = 1 << max(0, min(10, int(math.log2(HEADROOM / (2 * max(rows, 1) * max(deepest, 1))))))
+        return _Views(
+            cliques=cliques,
+            names=tuple(names),
+            sizes=np.array(sizes, dtype=np.int64),
+            orders=tuple(orders),
+            view_axes=np.array(axes, dtype=np.int64),
+            axis_column=np.array(columns, dtype=np.int64),
+            axis_stride=np.array(strides, dtype=np.int64),
+            view_offset=np.array(offsets, dtype=np.int64),
+            table_views=tuple(table_views),
+            column_views=tuple(tuple(views) for views in column_views),
+            column_tables=tuple(tuple(tables) for tables in column_tables),
+            cells=cells,
+            unit=unit,
+        )
+
+    def minus_targets(self, targets: Mapping[Clique, NDArray[np.float64]], rows: int) -> NDArray[np.int32]:
+        """Residuals of no records: the targets, scaled to ``rows`` and negated, once a view."""
+        residual = np.zeros(self.cells, dtype=np.int32)
+        for table, clique in enumerate(self.cliques):
+            values = np.maximum(targets[clique], 0.0)
+            total = float(values.sum())
+            if total <= 0:
+                values, total = np.ones_like(values), float(values.size)
+            scaled = np.rint(values * (rows * self.unit / total)).astype(np.int32)
+            for view in self.table_views[table]:
+                start = self.view_offset[view]
+                residual[start : start + values.size] = -np.transpose(scaled, self.orders[view]).ravel()
+        return residual
+
+
+def _fit(
+    records: NDArray[np.int32],
+    views: _Views,
+    targets: Mapping[Clique, NDArray[np.float64]],
+    stream: Stream,
+    most: int,
+    still: float,
+) -> None:
+    """Sweep over the records, in place, until hardly anything moves."""
+    rows, columns = records.shape
+    residual = views.minus_targets(targets, rows)
+    everything = np.arange(len(views.orders), dtype=np.int64)
+    layout = (views.view_axes, views.axis_column, views.axis_stride, views.view_offset)
+    fill_views(records, everything, *layout, views.unit, residual)
+    for _ in range(most):
+        moves = sweep(
+            records,
+            stream.permutation(rows),
+            stream.below(columns, rows),
+            views.sizes,
+            *_flat(views.column_views),
+            *_flat(views.column_tables),
+            *_flat(views.table_views),
+            *layout,
+            views.unit,
+            residual,
+        )
+        if moves < still * rows * columns:
+            return
+
+
+def _flat(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lists one after the other, and where each begins (and the last ends)."""
+    starts = np.cumsum([0, *(len(each) for each in lists)]).astype(np.int64)
+    return np.array([item for each in lists for item in each], dtype=np.int64), starts
