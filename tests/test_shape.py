@@ -50,7 +50,7 @@ EXTRA_ROWS = [
 
 @pytest.mark.usefixtures("pinned")
 @pytest.mark.parametrize("extra", EXTRA_ROWS, ids=range(len(EXTRA_ROWS)))
-@pytest.mark.parametrize("method", ["privsyn", "independent"])
+@pytest.mark.parametrize("method", ["dense", "privsyn", "independent"])
 def test_one_more_record_changes_no_shape(
     method: str, extra: list[str], people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

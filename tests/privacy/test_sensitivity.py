@@ -15,7 +15,7 @@ from margent.privacy.queries import (
     marginal_sensitivity_squared,
     score_sensitivity_squared,
 )
-from margent.privacy.scores import indif
+from margent.privacy.scores import independence_distance, indif
 
 SHAPES = [(2, 2), (2, 3), (3, 3)]
 
@@ -158,3 +158,33 @@ def test_indif_example_of_the_paper() -> None:
 def test_indif_of_three_billion_records_does_not_wrap() -> None:
     table = np.array([[1_500_000_000, 0], [0, 1_500_000_000]], dtype=np.int64)
     assert indif(table) == 256 * 3_000_000_000
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("relation", "bound"), [("add-remove", 1), ("replace", 2)])
+def test_distance_from_a_public_product_moves_by_exactly_its_sensitivity(
+    relation: str, bound: int, shape: tuple[int, int]
+) -> None:
+    """All tables of up to 5 records against awkward public expectations, cells far below one record among them."""
+    assert registered("independence", relation) == bound
+    rng = np.random.default_rng(3)
+    largest = 0
+    for _ in range(6):
+        rows, columns = rng.random(shape[0]) ** 4 * 9, rng.random(shape[1]) ** 4 * 9
+        total = max(float(rows.sum()), 1.0)
+
+        def score(table: tuple[int, ...], rows: np.ndarray = rows, columns: np.ndarray = columns) -> int:
+            counts = np.array(table, dtype=np.int64).reshape(shape)
+            return independence_distance(counts, rows, columns, max(float(rows.sum()), 1.0))
+
+        assert total > 0
+        scores = {table: score(table) for records in range(5) for table in tables(shape[0] * shape[1], records)}
+        for table, value in scores.items():
+            cells = range(len(table))
+            if relation == "add-remove":
+                moves = [moved(table, None, cell) for cell in cells]
+            else:
+                moves = [moved(table, a, b) for a, b in itertools.permutations(cells, 2) if table[a]]
+            largest = max([largest, *(abs(scores[other] - value) for other in moves if other in scores)])
+    assert largest == bound
+
