@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from margent.schema.positions import field_format, offset_text, scalar_position
 from margent.schema.ruler import Regions, Ruler
 from margent.schema.zones import DAY, ZoneTable, zone_table
 
+Clock = Literal["wall", "utc", "offset"]
+
+_OFFSET_LENGTH = len("+00:00")
 _FAR = 2**61
 _FIRST_DAY, _LAST_DAY = -719162, 2932896  # 0001-01-01 and 9999-12-31, the days that the calendar knows
 
@@ -59,30 +62,36 @@ class TimeAxis:
         """Regions of raw cell texts without nulls."""
         regions = np.full(len(texts), UNREAD, dtype=np.int64)
         lengths = np.asarray(pc.binary_length(texts).to_numpy(zero_copy_only=False))
-        for layout, utc in self._layouts():
-            chosen = np.flatnonzero((lengths == layout.fixed_length) & (regions == UNREAD))
+        for layout, clock in self._layouts():
+            length = (layout.fixed_length or 0) + (_OFFSET_LENGTH if clock == "offset" else 0)
+            chosen = np.flatnonzero((lengths == length) & (regions == UNREAD))
             if chosen.size == 0:
                 continue
-            walls, sound = _fixed(texts.take(pa.array(chosen)), layout)
-            positions = self._from_walls(walls, utc=utc)
+            letters = np.frombuffer(b"".join(texts.take(pa.array(chosen)).to_pylist()), dtype=np.uint8)
+            walls, sound = _fixed(letters.reshape(-1, length), layout)
+            if clock == "offset":
+                offsets, told = _fixed_offsets(letters.reshape(-1, length)[:, -_OFFSET_LENGTH:])
+                walls, sound = walls - offsets, sound & told
+            positions = self._from_walls(walls, utc=clock != "wall")
             regions[chosen] = np.where(sound, ruler.of_integers(positions), UNREAD)
         for place in np.flatnonzero(regions == UNREAD).tolist():
             regions[place] = slow_region(self.field, texts[place].as_py(), ruler)
         return regions
 
-    def _layouts(self) -> Iterator[tuple[TimeFormat, bool]]:
-        """Formats of one fixed length that whole columns are usually in, and whether they say UTC."""
+    def _layouts(self) -> Iterator[tuple[TimeFormat, Clock]]:
+        """Formats of one fixed length that whole columns are usually in, and which clock they speak of."""
         own = field_format(self.field.type, self.field.spelling)
         if own is not None:
             if own.fixed_length is not None:
-                yield own, False
+                yield own, "wall"
             return
         plain = ISO_WRITTEN[self.field.type]
-        yield time_format(plain), False
+        yield time_format(plain), "wall"
         if self.field.type == "datetime":
-            yield time_format("%Y-%m-%d %H:%M:%S"), False
+            yield time_format("%Y-%m-%d %H:%M:%S"), "wall"
             if self._zoned:
-                yield time_format(f"{plain}Z"), True
+                yield time_format(f"{plain}Z"), "utc"
+                yield time_format(plain), "offset"
 
     def _from_walls(self, walls: NDArray[np.int64], *, utc: bool = False) -> NDArray[np.int64]:
         """Positions of wall-clock readings in seconds since 1970."""
@@ -155,10 +164,11 @@ def _months(day: NDArray[np.int64]) -> NDArray[np.int64]:
     return day.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) + 1970 * 12
 
 
-def _fixed(texts: Any, layout: TimeFormat) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Wall-clock readings of texts that all have the layout's length, and which of them are in the layout."""
-    length = layout.fixed_length or 0
-    flat = np.frombuffer(b"".join(texts.to_pylist()), dtype=np.uint8).reshape(-1, length)
+def _fixed(flat: NDArray[np.uint8], layout: TimeFormat) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Wall-clock readings of texts that begin in a layout of fixed length, and which of them do.
+
+    Shapes: one row of bytes a text.
+    """
     found = {part: np.zeros(len(flat), dtype=np.int64) for part in "YmdHMS"}
     found["m"] += 1
     found["d"] += 1
@@ -184,6 +194,16 @@ def _fixed(texts: Any, layout: TimeFormat) -> tuple[NDArray[np.int64], NDArray[n
     stop = (month_start + 1).astype("datetime64[D]").astype(np.int64)
     sound &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (start + day - 1 < stop)
     return (start + day - 1) * DAY + clock, sound
+
+
+def _fixed_offsets(flat: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Seconds east of UTC of offsets such as +02:00, and which of the texts are such offsets."""
+    digits = flat[:, [1, 2, 4, 5]].astype(np.int64) - ord("0")
+    hours, minutes = digits[:, 0] * 10 + digits[:, 1], digits[:, 2] * 10 + digits[:, 3]
+    signed = (flat[:, 0] == ord("+")) | (flat[:, 0] == ord("-"))
+    sound = signed & (flat[:, 3] == ord(":")) & ((digits >= 0) & (digits <= 9)).all(axis=1)
+    sound &= (hours < 24) & (minutes < 60)
+    return np.where(flat[:, 0] == ord("-"), -1, 1) * (hours * 3600 + minutes * 60), sound
 
 
 _TWO = pa.array([f"{number:02}" for number in range(100)])
