@@ -2,9 +2,9 @@
 
     python bench/quality.py FOLDER [--method dense] [--epsilon .2,1,5] [--draws 3] [--max-codes 300]
 
-FOLDER holds a table and schema.json. TVDk is the mean total variation over all (or 300 seeded) k-way tables; range error
-the mean absolute error of 1,000 seeded random 3-column queries (intervals on ordinal columns, random subsets on
-others) as a share of the rows. Columns of more than --max-codes codes are left out.
+FOLDER holds a table and schema.json. TVDk is the mean total variation over all (or a seeded choice of) k-way
+tables; range error the mean absolute error of 1,000 seeded random 3-column queries (intervals on ordinal columns,
+random subsets on others) as a share of the rows. Columns of more than --max-codes codes are left out.
 """
 
 from __future__ import annotations

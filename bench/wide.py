@@ -2,8 +2,8 @@
 
     python bench/wide.py FOLDER      writes wide.parquet and schema.json, for bench/quality.py
 
-Each column hangs on a random earlier one: a value is drawn from the column's own shares or, with a strength that differs
-from edge to edge, from shares that belong to the parent's value.
+Each column hangs on a random earlier one: a value is drawn from the column's own shares or, with a strength that
+differs from edge to edge, from shares that belong to the parent's value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def wide_table(rows: int = 100_000, columns: int = 100, seed: int = 7) -> tuple[
             continue
         parent = int(rng.integers(0, column))
         strength = rng.uniform(0.2, 0.7)
-        given = np.stack([(1 - strength) * own + strength * rng.dirichlet(np.full(size, 0.6)) for _ in range(sizes[parent])])
+        given = np.stack(
+            [(1 - strength) * own + strength * rng.dirichlet(np.full(size, 0.6)) for _ in range(sizes[parent])]
+        )
         ladder = np.cumsum(given, axis=1)
         table.append((rng.random(rows)[:, None] > ladder[table[parent], :-1]).sum(axis=1))
     return table, sizes

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -40,6 +40,5 @@ def compiled(function: Function) -> Function:
 
     folder = _cache_folder()
     if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
-    result: Function = numba.njit(cache=folder is not None, nogil=True)(function)
-    return result
+        setattr(numba.config, "CACHE_DIR", str(folder))  # noqa: B010  (typed as if it had no such setting)
+    return cast(Function, numba.njit(cache=folder is not None, nogil=True)(function))

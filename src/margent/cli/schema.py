@@ -77,7 +77,13 @@ def draft(
 @reading_options
 @json_option
 def check(
-    schema_path: Path, table: Path | None, delimiter: str | None, quote: str, encoding: str, no_header: bool, as_json: bool
+    schema_path: Path,
+    table: Path | None,
+    delimiter: str | None,
+    quote: str,
+    encoding: str,
+    no_header: bool,
+    as_json: bool,
 ) -> None:
     """Check a schema, all faults at once, and compare it with TABLE's header. No row is read."""
     from margent.schema.check import unsupported

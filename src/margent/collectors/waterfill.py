@@ -101,7 +101,7 @@ class Program:
         kappas: Sequence[float],
         sketches: Mapping[str, Sketch],
         total: float,
-        columns: Sequence[tuple[int, float, float]],
+        columns: Sequence[tuple[float, float, float]],
     ) -> Program:
         """Gather the arrays; ``columns`` lists (cells above noise, pairs entered, budget owned) a column."""
         both = [pair_sketch(sketches[first], sketches[second], total) for first, second in pairs]

@@ -146,7 +146,10 @@ def spanning_forest(
 
 
 def _given(
-    name: str, parent: str | None, tables: Mapping[Clique, NDArray[np.float64]], singles: Mapping[str, NDArray[np.float64]]
+    name: str,
+    parent: str | None,
+    tables: Mapping[Clique, NDArray[np.float64]],
+    singles: Mapping[str, NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """Pr[name | parent]; where the parent's value has no mass, the column's own shares."""
     own = np.maximum(singles[name], 0.0)

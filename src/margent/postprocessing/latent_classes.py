@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.postprocessing.latent_steps import adam_step, logit_gradient, pair_gradient, softmax
+from margent.postprocessing.steady import logarithms, product
 from margent.postprocessing.tables import Table
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
@@ -28,11 +29,11 @@ class LatentSettings:
     classes. ``spread`` penalizes n sum_k pi_k KL(p_k || q), ``pull`` keeps every share near its one-way.
     """
 
-    richness: float = 1.3
-    classes: tuple[int, int] = (8, 96)
+    richness: float = 2.0
+    classes: tuple[int, int] = (16, 96)
     steps: int = 300
     rate: float = 0.05
-    spread: float = 0.03
+    spread: float = 0.01
     pull: float = 30.0
     stir: float = 0.3
 
@@ -56,11 +57,17 @@ class LatentClasses:
         Units: records of ``total``. Shapes: that of the clique.
         """
         joint = self.weights[np.newaxis, :] * total
-        for name in clique:
-            place = self.domain.position[name]
-            own = self.shares[self.starts[place] : self.starts[place + 1]]
-            joint = (joint[:, np.newaxis, :] * own[np.newaxis, :, :]).reshape(-1, own.shape[1])
-        return joint.sum(axis=1).reshape(self.domain.shape(clique))
+        for name in clique[:-1]:
+            joint = (joint[:, np.newaxis, :] * self._of(name)[np.newaxis, :, :]).reshape(-1, joint.shape[1])
+        last = np.ascontiguousarray(self._of(clique[-1]).T)
+        result: NDArray[np.float64] = product(np.ascontiguousarray(joint), last).reshape(self.domain.shape(clique))
+        return result
+
+    def _of(self, name: str) -> NDArray[np.float64]:
+        """Shares of one column, (codes, K)."""
+        place = self.domain.position[name]
+        own: NDArray[np.float64] = self.shares[self.starts[place] : self.starts[place + 1]]
+        return own
 
     def records(self, rows: int, stream: Stream) -> NDArray[np.int32]:
         """Independent records: a class, then every column given the class.
@@ -104,10 +111,10 @@ def fit_latent_classes(
     noise = sorted(math.sqrt(float(table.variance.mean())) for table in pairs)
     supported = settings.richness * math.sqrt(total / noise[len(noise) // 2]) if noise else 1.0
     classes = round(min(max(supported, settings.classes[0]), settings.classes[1]))
-    logits = (np.log(q)[:, np.newaxis] + settings.stir * _normals(stream, q.size, classes)).astype(np.float32)
+    logits = (logarithms(q)[:, np.newaxis] + settings.stir * _normals(stream, q.size, classes)).astype(np.float32)
     arrays = _PairArrays.of(pairs, domain, starts, total)
     precision, aim = _single_terms(one_ways, domain, total)
-    base32, logs32 = q.astype(np.float32), np.log(q).astype(np.float32)
+    base32, logs32 = q.astype(np.float32), logarithms(q).astype(np.float32)
     shares, logs, gradient = np.empty_like(logits), np.empty_like(logits), np.empty_like(logits)
     weight_logits = np.zeros((1, classes), dtype=np.float32)
     weight_gradient, weights = np.zeros_like(weight_logits), np.full((1, classes), 1 / classes, dtype=np.float32)

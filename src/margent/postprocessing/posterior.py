@@ -9,7 +9,7 @@ are taken from the mixture or the forest, whichever agrees better with the score
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -25,12 +25,22 @@ from margent.stream import Stream
 Counts = NDArray[np.float64]
 
 
+SHRINKAGE_BANDS = 8
+"""Cells of similar expected count that share a correction of the shrinkage."""
+STEPS_A_VIEW = 12
+"""What looking a table's row up costs in a sweep, in additions."""
+
+
 @dataclass(frozen=True)
 class PosteriorSettings:
-    """``fill_cells``: most cells of all the tables taken from models for pairs that were not bought."""
+    """How many pairs that were not bought are taken from models.
 
-    latent: LatentSettings = LatentSettings()
+    ``fill_cells``: most cells of these tables; ``fill_steps``: most additions that they cost a sweep.
+    """
+
+    latent: LatentSettings = field(default_factory=LatentSettings)
     fill_cells: int = 12_000_000
+    fill_steps: float = 4e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +87,7 @@ def posterior(
     )
     flat = {pair: independence(pair, singles, total) for pair in pairs}
     by_latent = {pair: latent.table(pair, total) for pair in pairs}
-    rough = {pair: norm_sub(shrunk(table, by_latent[pair], total), total) for pair, table in pairs.items()}
+    rough = {pair: raked(pair, shrunk(table, by_latent[pair], total), singles, total) for pair, table in pairs.items()}
     # The noise of a table makes it look dependent, so edges are chosen by the scores, or by the fitted law.
     weights = {pair: distances.get(pair, _apart(by_latent[pair], flat[pair])) for pair in pairs}
     forest = spanning_forest(weights, rough, singles, domain)
@@ -94,7 +104,7 @@ def posterior(
                 priors.append(forest.table(table.clique, total))
         misfits = [float((np.square(table.values - prior) / table.variance).sum()) for prior in priors]
         targets[table.clique] = norm_sub(shrunk(table, priors[int(np.argmin(misfits))], total), total)
-    for pair in _unbought(evidence, set(pairs), distances, settings.fill_cells):
+    for pair in _unbought(evidence, set(pairs), distances, settings, total):
         targets[pair] = models[best](pair, total)
     return Posterior(total, targets, singles, latent, forest, best)
 
@@ -130,17 +140,56 @@ def _apart(table: Counts, flat: Counts) -> float:
 
 
 def shrunk(table: Table, prior: Counts, total: float) -> Counts:
-    """y' = m + v / (v + s^2) (y - m), v = kappa m: the noise is kept only as far as the table departs from m.
+    """y' = m + v / (v + s^2) (y - m): the noise is kept only as far as the table departs from m.
 
-    kappa is the excess of the squared residual over the noise, a record: sum (y - m)^2 - s^2 c = kappa n.
+    The variance of the departure is v = kappa m, kappa from the whole table's excess sum (y - m)^2 - s^2 c =
+    kappa n, corrected in `SHRINKAGE_BANDS` bands of equal sqrt(m) by each band's own excess as far as that is
+    known.
 
     Units: records. Privacy: none: post-processing.
     """
-    residual = table.values - prior
-    excess = float((np.square(residual) - table.variance).sum())
-    spread = max(excess, 0.0) / total * np.maximum(prior, 0.0)
+    residual, expected = table.values - prior, np.maximum(prior, 0.0)
+    excess = np.square(residual) - table.variance
+    kappa = max(float(excess.sum()), 0.0) / total
+    flat = expected.ravel()
+    order = np.argsort(flat, kind="stable")
+    mass = np.cumsum(np.sqrt(flat[order]))
+    bands = np.empty(flat.size, dtype=np.int64)
+    bands[order] = np.minimum(mass / max(float(mass[-1]), 1e-300) * SHRINKAGE_BANDS, SHRINKAGE_BANDS - 1).astype(
+        np.int64
+    )
+    cells = np.maximum(np.bincount(bands, minlength=SHRINKAGE_BANDS), 1)
+    implied = kappa * np.bincount(bands, weights=flat, minlength=SHRINKAGE_BANDS) / cells
+    seen = np.bincount(bands, weights=excess.ravel(), minlength=SHRINKAGE_BANDS) / cells
+    uncertain = float(table.variance.mean()) ** 2 * 2 / cells
+    trust = np.square(implied) / (np.square(implied) + uncertain)
+    factor = np.where(
+        implied > 0, np.maximum(implied + trust * (seen - implied), 0.0) / np.maximum(implied, 1e-300), 0.0
+    )
+    spread = kappa * expected * factor[bands].reshape(expected.shape)
     result: Counts = prior + spread / (spread + table.variance) * residual
     return result
+
+
+def raked(clique: Clique, values: Counts, singles: Mapping[str, Counts], total: float, rounds: int = 12) -> Counts:
+    """The table on the simplex, then scaled along each axis in turn until its margins are the best one-ways.
+
+    Every table of a column then says the same of that column. A slice without mass takes that of independence.
+
+    Units: records. Privacy: none: post-processing. Source: iterative proportional fitting (Deming, Stephan 1940).
+    """
+    fitted = norm_sub(values, total)
+    for number in range(rounds * len(clique)):
+        axis = number % len(clique)
+        others = tuple(other for other in range(len(clique)) if other != axis)
+        margin, aim = fitted.sum(axis=others, keepdims=True), singles[clique[axis]]
+        aim = aim.reshape([-1 if other == axis else 1 for other in range(len(clique))])
+        if number < len(clique) and bool((empty := (margin <= 0) & (aim > 0)).any()):
+            spread = fitted.sum(axis=axis, keepdims=True) / max(float(fitted.sum()), 1e-300)
+            fitted = np.where(empty, aim * spread, fitted)
+            margin = fitted.sum(axis=others, keepdims=True)
+        fitted = fitted * np.where(margin > 0, aim / np.maximum(margin, 1e-300), 0.0)
+    return fitted
 
 
 def pair_tables(tables: list[Table]) -> dict[Clique, Table]:
@@ -176,16 +225,22 @@ def improved_one_ways(evidence: Evidence, total: float) -> tuple[dict[str, Count
 
 
 def _unbought(
-    evidence: Evidence, bought: set[Clique], distances: Mapping[Clique, float], most: int
+    evidence: Evidence,
+    bought: set[Clique],
+    distances: Mapping[Clique, float],
+    settings: PosteriorSettings,
+    total: float,
 ) -> list[Clique]:
-    """Pairs to be filled in from models, the most dependent first, while their cells fit."""
+    """Pairs to be filled in from models, the most dependent first, while cells and steps of a sweep allow."""
     domain = evidence.working.domain
     several = [name for name in domain.names if domain.size(name) > 1]
     pairs = [pair for pair in combinations(sorted(several), 2) if pair not in bought]
-    chosen, cells = [], 0
+    chosen: list[Clique] = []
+    cells, steps = 0, 0.0
     for pair in sorted(pairs, key=lambda pair: (-distances.get(pair, 0.0), domain.cells(pair), pair)):
         cells += domain.cells(pair)
-        if cells > most:
+        steps += total * sum(domain.size(name) + STEPS_A_VIEW for name in pair)
+        if cells > settings.fill_cells or steps > settings.fill_steps:
             break
         chosen.append(pair)
     return chosen

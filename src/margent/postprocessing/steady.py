@@ -63,6 +63,18 @@ def logarithm(x: float) -> float:
 
 
 @compiled
+def logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ln of every entry of a vector of positive numbers.
+
+    Privacy: none: post-processing.
+    """
+    result = np.empty(values.size)
+    for place in range(values.size):
+        result[place] = logarithm(values[place])
+    return result
+
+
+@compiled
 def product(left: Matrix, right: Matrix) -> Matrix:
     """The matrix product, summed in order.
 

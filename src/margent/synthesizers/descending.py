@@ -93,7 +93,8 @@ class _Views:
     ) -> _Views:
         position = {name: place for place, name in enumerate(names)}
         cliques = tuple(targets)
-        orders, axes, columns, strides, offsets = [], [0], [], [], []
+        orders: list[tuple[int, ...]] = []
+        axes, columns, strides, offsets = [0], list[int](), list[int](), list[int]()
         table_views: list[tuple[int, ...]] = []
         column_views: list[list[int]] = [[] for _ in names]
         column_tables: list[list[int]] = [[] for _ in names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,8 @@ class Descent:
     Privacy: none: post-processing. Source: ours (``docs/how-it-works/dense.md``).
     """
 
-    settings: DescentSettings = DescentSettings()
-    prior: PosteriorSettings = PosteriorSettings()
+    settings: DescentSettings = field(default_factory=DescentSettings)
+    prior: PosteriorSettings = field(default_factory=PosteriorSettings)
     enough: int = 20_000
     name: str = "descent"
 
