@@ -21,6 +21,7 @@ CANARY = "canary-7f3a"
 class NamedField:
     name: str
     role: str = "model"
+    type: str = "string"
 
 
 @dataclass(frozen=True)

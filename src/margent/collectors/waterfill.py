@@ -10,13 +10,12 @@ where every slope equals one level lambda.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from margent.postprocessing.dependence import MEAN_ABSOLUTE, Counts
-from margent.schema.domain import Clique
 
 BINS = 12
 """Each column's counts are described by this many weighted values; a pair by at most their products."""
@@ -58,33 +57,46 @@ def pair_sketch(first: Sketch, second: Sketch, total: float) -> Sketch:
     )
 
 
-def variance_factor(distance: float, expected: Sketch) -> float:
-    """kappa such that sum_c min(.8 sqrt(kappa m_c), 2 m_c) is the given distance from independence.
+def stacked(sketches: Sequence[Sketch]) -> tuple[Counts, Counts]:
+    """Values and weights of several sketches as padded arrays, one row a sketch; padding has weight 0.
 
-    Units: distance in records. Privacy: none: post-processing.
+    Privacy: none: post-processing.
     """
+    longest = max((each.values.size for each in sketches), default=1)
+    values, weights = np.zeros((len(sketches), longest)), np.zeros((len(sketches), longest))
+    for place, each in enumerate(sketches):
+        values[place, : each.values.size] = each.values
+        weights[place, : each.values.size] = each.weights
+    return values, weights
 
-    def implied(kappa: float) -> float:
-        cells = np.minimum(MEAN_ABSOLUTE * np.sqrt(kappa * expected.values), 2 * expected.values)
-        return float((expected.weights * cells).sum())
 
-    low, high = 1e-9, 1e8
-    if distance <= implied(low):
-        return 0.0
-    if implied(high) <= distance:
-        return high
-    for _ in range(50):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if implied(middle) < distance else (low, middle)
-    return high
+def variance_factors(distances: Counts, expected: Counts, weights: Counts) -> Counts:
+    """kappa of every pair such that sum_c min(.8 sqrt(kappa m_c), 2 m_c) is its distance from independence.
+
+    0 where there is no distance; the largest kappa there is where the distance cannot be reached.
+
+    Shapes: one row a pair. Units: distances in records. Privacy: none: post-processing.
+    """
+    roots = MEAN_ABSOLUTE * np.sqrt(expected)
+    low, high = np.full(distances.size, 1e-9), np.full(distances.size, 1e8)
+    for _ in range(45):
+        middle = np.sqrt(low * high)
+        implied = (weights * np.minimum(np.sqrt(middle)[:, np.newaxis] * roots, 2 * expected)).sum(axis=1)
+        low, high = np.where(implied < distances, middle, low), np.where(implied < distances, high, middle)
+    return np.where(distances > 0, high, 0.0)
+
+
+GRID = 60
+"""Budgets at which every pair's slope is tabulated: halves of powers of two below the whole budget."""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program's data: padded arrays, one row a pair, and one number a column.
+    """The program's data: one row a pair, one entry a column.
 
     Shapes: ``expected`` and ``weights`` (pairs, sketch cells); ``kappas`` (pairs); ``sizes``, ``shares`` and
-    ``owned`` (columns): cells of a one-way, how many pairs its error enters, and the budget it has already.
+    ``owned`` (columns): cells of a one-way above its noise, how many pairs its error enters, and the budget it
+    has already.
     Units: records; budgets in mu^2/2.
     """
 
@@ -95,67 +107,58 @@ class Program:
     shares: Counts
     owned: Counts
 
-    @staticmethod
-    def of(
-        pairs: Sequence[Clique],
-        kappas: Sequence[float],
-        sketches: Mapping[str, Sketch],
-        total: float,
-        columns: Sequence[tuple[float, float, float]],
-    ) -> Program:
-        """Gather the arrays; ``columns`` lists (cells above noise, pairs entered, budget owned) a column."""
-        both = [pair_sketch(sketches[first], sketches[second], total) for first, second in pairs]
-        longest = max((each.values.size for each in both), default=1)
-        expected, weights = np.zeros((len(both), longest)), np.zeros((len(both), longest))
-        for place, each in enumerate(both):
-            expected[place, : each.values.size] = each.values
-            weights[place, : each.values.size] = each.weights
-        sizes, shares, owned = np.array(columns, dtype=np.float64).reshape(-1, 3).T
-        return Program(expected, weights, np.array(kappas, dtype=np.float64), sizes, shares, owned)
-
-    def solve(self, budget: float, tolerance: float = 1e-4) -> tuple[Counts, Counts]:
+    def solve(self, budget: float, tolerance: float = 1e-6) -> tuple[Counts, Counts]:
         """Budgets of pairs and of one-ways that make the summed expected error least.
 
-        The level is found by bisection until the budgets add up to within ``tolerance`` of ``budget``, then
-        scaled to it exactly.
+        Slopes are tabulated on a grid of budgets, made to fall (where the cap 2 m makes them rise, a pair is
+        bought past the rise or not at all), and read between grid points; the level is found by bisection until
+        the budgets add up to within ``tolerance``, then scaled to the whole.
 
         Units: mu^2/2. Privacy: none: post-processing.
         """
         if budget <= 0:
             return np.zeros(self.kappas.size), np.zeros(self.sizes.size)
+        grid = budget * np.exp2(-np.arange(GRID) / 2.0)
+        slopes = np.stack([self._slopes(spent) for spent in grid], axis=1)
+        slopes = np.maximum.accumulate(slopes, axis=1)
         low, high = 1e-12, 1e30
-        pairs, singles = self._at(high, budget)
         for _ in range(200):
             middle = math.sqrt(low * high)
-            pairs, singles = self._at(middle, budget)
+            pairs, singles = self._bought(slopes, grid, middle), self._owned_more(middle)
             spent = float(pairs.sum() + singles.sum())
             if abs(spent - budget) <= tolerance * budget:
                 break
             low, high = (middle, high) if spent > budget else (low, middle)
-        spent = float(pairs.sum() + singles.sum())
         if spent <= 0:
             whole = self.sizes ** (2 / 3)
             return pairs, budget * whole / whole.sum()
         return pairs * (budget / spent), singles * (budget / spent)
 
-    def _at(self, level: float, budget: float) -> tuple[Counts, Counts]:
-        """Budgets at which every slope equals the level (0 where the slope at 0 is lower)."""
-        # A one-way's error is .8 k / sqrt(2 rho) in each of the pairs it enters: slope .4 k shares (2)^-.5 rho^-1.5.
-        reach = (MEAN_ABSOLUTE / 2 * self.sizes * self.shares / (math.sqrt(2) * level)) ** (2 / 3)
-        singles = np.maximum(reach - self.owned, 0.0)
-        low, high = np.zeros(self.kappas.size), np.full(self.kappas.size, budget)
-        low[self._slopes(high) > level] = budget
-        dry = self._slopes(np.zeros(self.kappas.size)) <= level
-        for _ in range(30):
-            middle = (low + high) / 2
-            above = self._slopes(middle) > level
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return np.where(dry, 0.0, high), singles
+    def _owned_more(self, level: float) -> Counts:
+        """What each one-way needs beyond what it has until its slope is the level.
 
-    def _slopes(self, budgets: Counts) -> Counts:
+        Its error .8 k / sqrt(2 rho) enters ``shares`` pairs: slope .4 k shares / sqrt 2 rho^-1.5.
+        """
+        reach = (MEAN_ABSOLUTE / 2 * self.sizes * self.shares / (math.sqrt(2) * level)) ** (2 / 3)
+        return np.asarray(np.maximum(reach - self.owned, 0.0))
+
+    @staticmethod
+    def _bought(slopes: Counts, grid: Counts, level: float) -> Counts:
+        """Budgets at which the tabulated slopes equal the level, linear in the logarithms between grid points."""
+        above = slopes > level
+        place = np.argmax(above, axis=1)
+        rows = np.arange(slopes.shape[0])
+        dry, first = ~above.any(axis=1), place == 0
+        upper = np.maximum(slopes[rows, place], 1e-300)
+        lower = np.maximum(slopes[rows, np.maximum(place - 1, 0)], 1e-300)
+        share = np.where(
+            dry | first | (upper <= lower), 0.0, np.log(upper / level) / np.maximum(np.log(upper / lower), 1e-300)
+        )
+        return np.where(dry, 0.0, grid[place] * np.exp2(np.clip(share, 0.0, 1.0) / 2))
+
+    def _slopes(self, budget: float) -> Counts:
         """-d e / d rho of every pair: sum_c .8 v^1.5 (1 + 2 rho v)^-1.5 over the cells that are not capped."""
         spread = self.kappas[:, np.newaxis] * self.expected
-        damping = 1 + 2 * budgets[:, np.newaxis] * spread
-        error = MEAN_ABSOLUTE * np.sqrt(spread / damping)
-        slopes = MEAN_ABSOLUTE * (spread / damping) * np.sqrt(spread / damping)
-        return np.asarray((self.weights * slopes * (error < 2 * self.expected)).sum(axis=1))
+        damped = spread / (1 + 2 * budget * spread)
+        root = np.sqrt(damped)
+        return np.asarray((self.weights * damped * root * (root < 2.5 * self.expected)).sum(axis=1) * MEAN_ABSOLUTE)

@@ -40,7 +40,7 @@ class PosteriorSettings:
 
     latent: LatentSettings = field(default_factory=LatentSettings)
     fill_cells: int = 12_000_000
-    fill_steps: float = 4e9
+    fill_steps: float = 2e9
 
 
 @dataclass(frozen=True, eq=False)

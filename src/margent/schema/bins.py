@@ -144,7 +144,7 @@ def _starts(field: Field, low: Position, high: Position, apart: Collection[Posit
         if high - low >= VALUE_CODES:
             raise ValueError(
                 f"has {int(high - low) + 1:,} possible values; above {VALUE_CODES} it needs margent.bins: "
-                "a count, a list of edges or a width"
+                f"a count, a list of edges or a width{', or a period' if field.type in PERIODS_OF else ''}"
             )
         starts = tuple(value for value in range(int(low), int(high) + 1) if value not in apart)
         if not starts:

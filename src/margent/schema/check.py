@@ -232,7 +232,8 @@ def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fau
         lacking = [key for key in ("minimum", "maximum") if getattr(field, key) is None]
         if lacking:
             both = " and ".join(lacking)
-            yield Fault("/constraints", f"needs a public {both} (from documentation, not from the rows)")
+            more = ", and margent.bins" if field.type == "number" and field.bins is None else ""
+            yield Fault("/constraints", f"needs a public {both} (from documentation, not from the rows){more}")
             return
         if isinstance(field.bins, QuantileBins):
             return

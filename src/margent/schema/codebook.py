@@ -16,7 +16,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.draft import Draft, bounded_field, drafted
-from margent.schema.parts import FIELD_TYPES, FieldType, Spelling
+from margent.schema.parts import FIELD_TYPES, TYPE_WORDS, Spelling
 from margent.schema.positions import declared_scalar
 from margent.schema.strict_json import load_bytes
 from margent.schema.todos import TODO
@@ -25,25 +25,6 @@ from margent.schema.write import json_scalar
 COLUMNS = ("name", "type", "minimum", "maximum", "values", "labels", "missing", "description")
 
 _ROLES = {"id": "identifier", "identifier": "identifier", "key": "identifier", "drop": "drop"}
-_WORDS: Mapping[str, FieldType] = {kind: kind for kind in FIELD_TYPES} | {
-    "text": "string",
-    "str": "string",
-    "char": "string",
-    "varchar": "string",
-    "category": "string",
-    "categorical": "string",
-    "factor": "string",
-    "int": "integer",
-    "bigint": "integer",
-    "float": "number",
-    "double": "number",
-    "decimal": "number",
-    "numeric": "number",
-    "real": "number",
-    "bool": "boolean",
-    "logical": "boolean",
-    "timestamp": "datetime",
-}
 
 
 @dataclass
@@ -128,7 +109,7 @@ def _add_codes(entry: _Entry, cells: Mapping[str, str], where: str) -> Iterator[
 def _field(entry: _Entry, faults: list[Fault]) -> dict[str, Any]:
     name, word = entry.cells["name"], entry.cells.get("type", "").strip().lower()
     role = _ROLES.get(word)
-    kind: str = "string" if role or (not word and entry.values) else _WORDS.get(word, TODO)
+    kind: str = "string" if role or (not word and entry.values) else TYPE_WORDS.get(word, TODO)
     if word and not role and kind == TODO and word != TODO:
         faults.append(Fault(f"line {entry.line}", f"the type {word!r} is not one of {', '.join(FIELD_TYPES)}"))
     if role is not None:
@@ -168,7 +149,7 @@ def _scalar(kind: str, entry: _Entry, key: str, faults: list[Fault]) -> Any:
 
 
 def _value(kind: str, text: str, where: str, faults: list[Fault]) -> Any:
-    known = _WORDS[kind]
+    known = TYPE_WORDS[kind]
     try:
         return json_scalar(declared_scalar(known, text, Spelling()))
     except ValueError as error:

@@ -28,8 +28,13 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The file's text."""
-        return json.dumps(self.document, ensure_ascii=False, indent=1) + "\n"
+        """The file's text, one line a field, so that it can be edited like a list."""
+        fields = ",\n".join(f"    {_json(field)}" for field in self.document["fields"])
+        parts = [
+            f"  {_json(key)}: [\n{fields}\n  ]" if key == "fields" else f"  {_json(key)}: {_json(value)}"
+            for key, value in self.document.items()
+        ]
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def drafted(fields: Sequence[dict[str, Any]], *, unit: str | None = None, provenance: str | None = None) -> Draft:
@@ -37,7 +42,7 @@ def drafted(fields: Sequence[dict[str, Any]], *, unit: str | None = None, proven
     block: dict[str, Any] = {"unit": unit or TODO}
     if provenance is not None:
         block["provenance"] = provenance
-    return Draft({"fields": list(fields), "margent": block})
+    return Draft({"missingValues": [""], "fields": list(fields), "margent": block})
 
 
 def draft_from_table(columns: Sequence[str], arrow_schema: Any | None = None) -> Draft:
@@ -100,6 +105,10 @@ def bounded_field(name: str, kind: str, low: Any = TODO, high: Any = TODO, **blo
     """
     field: dict[str, Any] = {"name": name, "type": kind, "constraints": {"minimum": low, "maximum": high}}
     return field | ({"margent": block} if block else {})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _zone(declared: str | None) -> str:

@@ -27,6 +27,7 @@ from margent.schema.parts import (
     DEFAULT_TRUE,
     FIELD_TYPES,
     ROLES,
+    TYPE_WORDS,
     CodeFile,
     Field,
     FieldType,
@@ -152,7 +153,9 @@ class _FieldReader:
         for kind in FIELD_TYPES:
             if text == kind:
                 return kind
-        if text is not None:
+        if text is not None and (meant := TYPE_WORDS.get(text.strip().lower())):
+            self.top.fault("type", f"{text!r} is not a type; did you mean {meant!r}?")
+        elif text is not None:
             self.top.fault(
                 "type",
                 f"{text!r} is not one of {known}; a column of another kind can be left out: "

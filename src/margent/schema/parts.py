@@ -23,6 +23,27 @@ FIELD_TYPES: tuple[FieldType, ...] = (
     "yearmonth",
 )
 
+TYPE_WORDS: Mapping[str, FieldType] = {kind: kind for kind in FIELD_TYPES} | {
+    "text": "string",
+    "str": "string",
+    "char": "string",
+    "varchar": "string",
+    "category": "string",
+    "categorical": "string",
+    "factor": "string",
+    "int": "integer",
+    "bigint": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "numeric": "number",
+    "real": "number",
+    "bool": "boolean",
+    "logical": "boolean",
+    "timestamp": "datetime",
+}
+"""The types, and the usual words for them elsewhere."""
+
 Role = Literal["model", "identifier", "drop"]
 ROLES: tuple[Role, ...] = ("model", "identifier", "drop")
 

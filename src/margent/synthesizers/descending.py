@@ -6,7 +6,9 @@ Any cliques, any number of rows, no consistency step and no clique tree; cost is
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,13 +27,17 @@ HEADROOM = 2**30
 class DescentSettings:
     """When descent ends and how records are divided.
 
-    A sweep that moves fewer than ``still`` of the cells ends it, or ``most_sweeps``. More than ``shard_rows``
-    records are first fitted in shards to their share of the targets, then together for ``joint_sweeps``.
+    A sweep that moves fewer than ``still`` of the cells ends it, or ``most_sweeps``. Records are first fitted in
+    shards to their share of the targets, at the same time on several cores, and then together for
+    ``joint_sweeps``, where there are more than ``shard_rows`` or a sweep takes more than ``shard_steps``
+    additions; a shard has at least ``least_rows``.
     """
 
     still: float = 0.0005
     most_sweeps: int = 20
     shard_rows: int = 2**17
+    shard_steps: int = 10**9
+    least_rows: int = 8_000
     joint_sweeps: int = 3
 
 
@@ -54,19 +60,35 @@ def descend(
     if rows == 0 or not targets:
         return records
     records = np.ascontiguousarray(records, dtype=np.int32).copy()
-    shards = -(-rows // settings.shard_rows)
-    if shards > 1:
-        edges = [rows * shard // shards for shard in range(shards + 1)]
-        views = _Views.of(targets, names, sizes, edges[1])
-        for shard in range(shards):
-            part = records[edges[shard] : edges[shard + 1]]
-            _fit(part, views, targets, stream, settings.most_sweeps, settings.still)
-            progress("records", (shard + 1) / (shards + 1))
     views = _Views.of(targets, names, sizes, rows)
-    most = settings.most_sweeps if shards == 1 else settings.joint_sweeps
-    _fit(records, views, targets, stream, most, settings.still)
+    shards = _shards(views, rows, settings)
+    if shards == 1:
+        _fit(records, views, targets, stream, settings.most_sweeps, settings.still)
+        progress("records", 1.0)
+        return records
+    edges = [rows * shard // shards for shard in range(shards + 1)]
+    parts = [records[edges[shard] : edges[shard + 1]] for shard in range(shards)]
+    apart = _Views.of(targets, names, sizes, max(part.shape[0] for part in parts))
+    # Every shard has words of its own, so its bytes do not depend on who fits it when.
+    streams = [Stream(stream.seed64() >> 1, "shard", str(shard)) for shard in range(shards)]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
+        futures = [
+            workers.submit(_fit, part, apart, targets, own, settings.most_sweeps, settings.still)
+            for part, own in zip(parts, streams, strict=True)
+        ]
+        for done, future in enumerate(futures):
+            future.result()
+            progress("records", (done + 1) / (shards + 1))
+    _fit(records, views, targets, stream, settings.joint_sweeps, settings.still)
     progress("records", 1.0)
     return records
+
+
+def _shards(views: _Views, rows: int, settings: DescentSettings) -> int:
+    """How many parts are fitted apart: enough that none has too many rows or takes too long; not machine-dependent."""
+    steps = rows * int((views.sizes * np.array([len(own) for own in views.column_views])).sum())
+    wanted = max(-(-rows // settings.shard_rows), -(-steps // settings.shard_steps))
+    return max(1, min(wanted, rows // settings.least_rows))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.dependence import distance_from_independence, product_noise
+from margent.postprocessing.dependence import distances_from_independence, product_noise
 from margent.postprocessing.posterior import Posterior, PosteriorSettings, improved_one_ways, posterior
 from margent.postprocessing.tables import Evidence, Table, evidence, working_domain
 from margent.progress import Progress, silent
@@ -117,8 +117,10 @@ def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
         total = max(known.total, 1.0)
         singles, _ = improved_one_ways(known, total)
         noise = {answer.clique[0]: math.sqrt(answer.variance) for answer in before if len(answer.clique) == 1}
-        for pair, score in zip(scores.cliques, scores.records(), strict=True):
-            deviations = (noise.get(pair[0], 0.0), noise.get(pair[1], 0.0))
-            bias = product_noise(singles[pair[0]], singles[pair[1]], deviations, total)
-            distances[pair] = distance_from_independence(float(score), bias, float(scores.variance), total)
+        biases = [
+            product_noise(singles[one], singles[two], (noise.get(one, 0.0), noise.get(two, 0.0)), total)
+            for one, two in scores.cliques
+        ]
+        apart = distances_from_independence(scores.records(), np.array(biases), float(scores.variance), total)
+        distances |= dict(zip(scores.cliques, apart.tolist(), strict=True))
     return distances

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from margent.errors import Fault, SchemaError, TableError
 from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
-from margent.tables.plain import check_types
 from margent.tables.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -36,9 +35,8 @@ def open_parquet(path: Path, schema: Schema) -> OpenTable:
     files = _files(path) if path.is_dir() else [path]
     parts = [_parquet_part(file) for file in files]
     first = parts[0].declared
-    check_columns(first.names, schema)
+    check_columns(first.names, schema, declared=first)
     wanted = tuple(schema.columns_read)
-    check_types(first, wanted)
     _check_alike(parts, wanted)
 
     def read() -> Iterator[pa.RecordBatch]:
@@ -58,9 +56,8 @@ def open_ipc(path: Path, kind: str, schema: Schema) -> OpenTable:
     """
     snapshot = Snapshot.of(path)
     declared = _ipc_schema(path, kind)
-    check_columns(declared.names, schema)
+    check_columns(declared.names, schema, declared=declared)
     wanted = tuple(schema.columns_read)
-    check_types(declared, wanted)
     places = sorted(declared.names.index(name) for name in wanted)
 
     def read() -> Iterator[pa.RecordBatch]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from margent.errors import Fault, SchemaError
+from margent.schema.container import container_faults
 
 if TYPE_CHECKING:
     from margent.schema.fields import Schema
@@ -15,14 +16,20 @@ _USUAL_DELIMITERS = ";\t|,"
 
 
 def check_columns(
-    found: Sequence[str], schema: Schema, *, delimiter: str | None = None, index: Sequence[str] = ()
+    found: Sequence[str],
+    schema: Schema,
+    *,
+    declared: Any = None,
+    delimiter: str | None = None,
+    index: Sequence[str] = (),
 ) -> None:
-    """Every column of the schema is in the table exactly once, and the table has no other.
+    """Every column of the schema is in the table exactly once, of a type it can be read from, and no other is.
 
-    Order does not matter. A field of role drop may be absent: it is dropped already. ``delimiter`` is that of
-    a text file; ``index`` names what a pandas frame holds beside its columns.
+    Order does not matter. A field of role drop may be absent: it is dropped already. ``declared`` is the Arrow
+    schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a pandas frame holds
+    beside its columns.
 
-    Privacy: none: names only.
+    Privacy: none: names and declared types only.
     Raises: SchemaError listing all differences.
     """
     listed = [field.name for field in schema.fields]
@@ -43,6 +50,8 @@ def check_columns(
             for place, name in enumerate(found, start=1)
             if name not in listed and found.index(name) == place - 1
         ]
+    if declared is not None:
+        faults += container_faults(schema, declared)
     if faults:
         raise SchemaError(faults, "the table's header, held against the schema,")
 

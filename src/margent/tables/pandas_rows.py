@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from margent.errors import Fault, SchemaError
 from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
-from margent.tables.plain import check_types
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,10 +40,11 @@ def open_pandas(frame: pd.DataFrame, schema: Schema) -> OpenTable:
     if faults:
         raise SchemaError(faults, "the DataFrame")
     names = tuple(frame.columns)
-    check_columns(names, schema, index=[name for name in frame.index.names if isinstance(name, str)])
     wanted = tuple(schema.columns_read)
+    declared = _declared(frame, tuple(name for name in wanted if name in names))
+    index = [name for name in frame.index.names if isinstance(name, str)]
+    check_columns(names, schema, declared=declared, index=index)
     places = [names.index(name) for name in wanted]
-    check_types(_declared(frame, wanted), wanted)
 
     def read() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(frame), BATCH_ROWS):
@@ -60,10 +60,11 @@ def _declared(frame: pd.DataFrame, wanted: tuple[str, ...]) -> pa.Schema:
 
     fields, faults = [], []
     for name in wanted:
+        column = frame.iloc[:, list(frame.columns).index(name)]
         try:
-            fields.append(pa.field(name, _column(frame[name].iloc[:0]).type))
+            fields.append(pa.field(name, _column(column.iloc[:0]).type))
         except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-            faults.append(Fault(name, f"columns of dtype {frame[name].dtype.name} cannot be read: convert it first"))
+            faults.append(Fault(name, f"columns of dtype {column.dtype.name} cannot be read: convert it first"))
     if faults:
         raise SchemaError(faults, "the DataFrame")
     return pa.schema(fields)

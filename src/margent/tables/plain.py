@@ -1,33 +1,12 @@
-"""Arrow columns in their plain forms, so that whoever codes them meets few types; nested ones are refused."""
+"""Arrow columns in their plain forms, so that whoever codes them meets few types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from margent.errors import Fault, SchemaError
-
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-def check_types(found: pa.Schema, wanted: Sequence[str]) -> None:
-    """No column that is to be read holds lists, structs or other nested values.
-
-    Privacy: none: declared types only.
-    Raises: SchemaError naming every such column and its type.
-    """
-    faults = [
-        Fault(
-            name,
-            f"columns of type {found.field(name).type} cannot be modelled: flatten the column, "
-            'or give its field "role": "drop"',
-        )
-        for name in wanted
-        if _nested(found.field(name).type)
-    ]
-    if faults:
-        raise SchemaError(faults, "the table's columns, held against the schema,")
 
 
 def plain(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
@@ -38,16 +17,6 @@ def plain(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([_plain(batch.column(name)) for name in wanted], names=list(wanted))
-
-
-def _nested(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if isinstance(kind, pa.BaseExtensionType):
-        return _nested(kind.storage_type)
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _nested(kind.value_type)
-    return bool(pa.types.is_nested(kind))
 
 
 def _plain(column: Any) -> Any:

@@ -12,7 +12,7 @@ from margent.errors import TableError, UsageError
 from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
 from margent.tables.options import ReadOptions
-from margent.tables.plain import as_text, check_types, plain
+from margent.tables.plain import as_text, plain
 from margent.tables.snapshot import CLOSED, UNREADABLE
 
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ def _open_steady(table: Any, kind: str, schema: Schema) -> OpenTable:
     import pyarrow as pa
 
     held = table if isinstance(table, pa.Table | pa.RecordBatch) else _stream(table).read_all()
-    check_columns(held.schema.names, schema)
+    check_columns(held.schema.names, schema, declared=held.schema)
     wanted = tuple(schema.columns_read)
-    check_types(held.schema, wanted)
     kept = (held if isinstance(held, pa.Table) else pa.Table.from_batches([held])).select(list(wanted))
 
     def read() -> Iterator[pa.RecordBatch]:
@@ -104,9 +103,8 @@ def _open_once(table: Any, kind: str, schema: Schema, options: ReadOptions) -> O
             "or pass a file or a DataFrame"
         )
     reader = _stream(table)
-    check_columns(reader.schema.names, schema)
+    check_columns(reader.schema.names, schema, declared=reader.schema)
     wanted = tuple(schema.columns_read)
-    check_types(reader.schema, wanted)
     spool = Spool(options.spool_folder)
 
     def read() -> Iterator[pa.RecordBatch]:
