@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from margent import Boolean, Budget, BudgetError, Category, Integer, Schema, TableSynthesizer, UsageError, synthesize
+from margent import (
+    Boolean,
+    Budget,
+    BudgetError,
+    Category,
+    Integer,
+    Schema,
+    SchemaError,
+    TableSynthesizer,
+    UsageError,
+    synthesize,
+)
 
 SCHEMA = Schema(
     [Category("sex", ["F", "M"], ordered=True), Integer("age", 0, 30, required=False), Boolean("smoker")], unit="row"
@@ -82,3 +95,23 @@ def test_a_stream_that_can_be_read_once_is_enough() -> None:
 def test_what_is_no_table_is_refused(thing: object) -> None:
     with pytest.raises(UsageError):
         synthesize(thing, SCHEMA, budget=Budget(epsilon=1))
+
+
+@pytest.mark.parametrize(
+    ("schema", "budget", "words"),
+    [("schema.json", Budget(epsilon=1), r"read_schema"), (SCHEMA, 1, r"Budget\(epsilon=1\)"), (None, None, "schema")],
+)
+def test_what_is_no_schema_and_no_budget_is_refused_with_the_next_step(schema: Any, budget: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        synthesize(arrow_table(), schema, budget=budget)
+    with pytest.raises(SchemaError, match="one text"):
+        Category("sex", "FM")
+
+
+def test_a_release_shows_itself_briefly_and_gives_arrow_where_the_table_was_a_file(tmp_path: Path) -> None:
+    pq.write_table(arrow_table(), tmp_path / "t.parquet")
+    release = synthesize(tmp_path / "t.parquet", SCHEMA, budget=Budget(epsilon=1), rows=5)
+    assert len(repr(release)) < 300
+    assert "5 synthetic rows" in repr(release)
+    assert type(release.to_kind()) is pa.Table
+    assert list(release.to_kind("polars").columns) == ["sex", "age", "smoker"]

@@ -89,6 +89,7 @@ def measure(
     Raises: as `synthesize`.
     """
     chosen = method_named(method)
+    _require_kinds(schema, budget)
     if faults := unsupported(schema):
         raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
     make_plan(schema, budget, chosen, rows).require_fits()
@@ -128,6 +129,16 @@ def from_transcript(
         kind=kind,
         dialect=dialect or ReadOptions(),
     )
+
+
+def _require_kinds(schema: object, budget: object) -> None:
+    """Refuse what is easily given instead of a schema or a budget, with the way to make one."""
+    if not isinstance(schema, Schema):
+        raise UsageError(
+            f"schema must be a Schema, not {type(schema).__name__}: read a schema file with margent.read_schema(path)"
+        )
+    if not isinstance(budget, Budget):
+        raise UsageError(f"budget must be a Budget, not {type(budget).__name__}: margent.Budget(epsilon=1)")
 
 
 def checked_rows(rows: int | None) -> int | None:

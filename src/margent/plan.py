@@ -23,6 +23,33 @@ BYTES_PER_CELL = 40
 """Exact counts, a block's counts, noise bits, noise and their sum: five 8-byte integers a cell."""
 
 
+COARSE = 0.2
+"""Share of the records above which the noise of a single column drowns all but its common values."""
+
+VERDICTS = (
+    (0.01, "good: single columns will be close to exact"),
+    (0.05, "usable: single columns will be right to a few percent"),
+    (COARSE, "coarse: only common values of single columns will be right"),
+    (math.inf, "mostly noise: raise epsilon, drop columns, or use much coarser bins"),
+)
+"""What the noise of an average column, as a share of the records, means in words."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What noise does to an average single column, from ``best`` to ``worst``, and the columns it would drown.
+
+    Units: expected total variation between true and noisy one-way table, a share of the records: half of
+    s sqrt(2/pi) a cell times its cells. ``worst``: from the first answers alone; ``best``: had the whole budget
+    gone into single columns.
+    """
+
+    best: float
+    worst: float
+    words: str
+    too_fine: tuple[tuple[str, int], ...]
+
+
 @dataclass(frozen=True)
 class Plan:
     """The stages of a run and what they need; a function of schema and options.
@@ -65,26 +92,27 @@ class Plan:
         """The columns with most codes."""
         return tuple(sorted(self.columns, key=lambda column: (-column[1], column[0]))[:count])
 
-    def verdict(self, expected_rows: int) -> tuple[float, str]:
-        """Expected total variation of an average one-way table due to noise, and what that means in words.
+    def verdict(self, expected_rows: int) -> Verdict:
+        """What the noise would do to single columns of a table of about so many rows, and what to change.
 
-        Units: a share of the records; the noise of a k-cell table has mean absolute value s sqrt(2/pi) a cell.
+        Privacy: none: public facts.
         """
-        one_way = next((stage for stage in self.stages if stage.scale_squared is not None), None)
-        if one_way is None or one_way.scale_squared is None or not one_way.questions:
-            return 0.0, "there is nothing to measure: every column has one possible value"
-        noise = math.sqrt(2 * one_way.scale_squared / math.pi)
-        error = 0.5 * noise * one_way.cells / one_way.questions / max(expected_rows, 1)
-        if error < 0.01:
-            return error, "good: single columns will be close to exact"
-        if error < 0.05:
-            return error, "usable: single columns will be right to a few percent"
-        if error < 0.2:
-            return (
-                error,
-                "coarse: only common values of single columns will be right; use fewer or coarser columns",
-            )
-        return error, "mostly noise: raise epsilon, drop columns, or use much coarser bins"
+        one_way = next((stage for stage in self.stages if stage.columns), None)
+        sizes = [(name, size) for name, size in self.columns if size > 1]
+        if one_way is None or not sizes:
+            return Verdict(0.0, 0.0, "there is nothing to measure: every column has one possible value", ())
+        scales = dict(one_way.columns)
+        first = [0.5 * cell_error(scales[name]) * size / max(expected_rows, 1) for name, size in sizes]
+        # The later stages tell more about single columns too: at best as if the whole budget had bought them.
+        best = [error * math.sqrt(one_way.share) for error in first]
+        middle = sum(min(1.0, math.sqrt(low * high)) for low, high in zip(best, first, strict=True)) / len(sizes)
+        too_fine = [column for column, error in zip(sizes, best, strict=True) if error > COARSE]
+        return Verdict(
+            sum(min(1.0, error) for error in best) / len(sizes),
+            sum(min(1.0, error) for error in first) / len(sizes),
+            next(words for limit, words in VERDICTS if middle < limit),
+            tuple(sorted(too_fine, key=lambda column: -column[1])),
+        )
 
     def to_json(self, expected_rows: int | None = None) -> dict[str, Any]:
         """The plan as JSON, for a program."""
@@ -99,9 +127,14 @@ class Plan:
             "memoryBytes": self.memory,
         }
         if expected_rows is not None:
-            error, words = self.verdict(expected_rows)
+            verdict = self.verdict(expected_rows)
             document["expectedRows"] = expected_rows
-            document["verdict"] = {"oneWayError": error, "words": words}
+            document["verdict"] = {
+                "oneWayErrorFrom": verdict.best,
+                "oneWayErrorTo": verdict.worst,
+                "words": verdict.words,
+                "tooFine": [name for name, _ in verdict.too_fine],
+            }
         return document
 
 

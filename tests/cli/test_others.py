@@ -160,3 +160,98 @@ def test_interruption_leaves_nothing_and_says_so(
     assert run([*arguments, "--single-release", "-o", str(tmp_path / "OUT")]) == 130
     assert "stays charged" in capsys.readouterr().err
     assert not (tmp_path / "OUT").exists()
+
+
+def test_a_draft_is_one_line_a_column_and_shows_how_to_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"c{place}" for place in range(60)]
+    table = write_csv(tmp_path / "wide.csv", [["1"] * 60], names)
+    assert run(["schema", "draft", str(table), "-o", str(tmp_path / "S.json")]) == 0
+    lines = (tmp_path / "S.json").read_text().splitlines()
+    assert sum('"name"' in line for line in lines) == len([line for line in lines if '"todo"' in line]) - 1 == 60
+    said = capsys.readouterr().out
+    assert "... and 49 more" in said
+    assert said.count("identifier") == 2, "how to answer is told once, and shown once"
+    answers = [line.strip().split("   ")[0] for line in said.splitlines() if line.startswith('  {"name"')]
+    fields = [json.loads(answer) for answer in answers]
+    assert len(fields) >= 6
+    (tmp_path / "A.json").write_text(json.dumps({"fields": fields, "margent": {"unit": "row"}}))
+    assert run(["schema", "check", str(tmp_path / "A.json")]) == 0
+
+
+def test_a_public_draft_leaves_out_what_has_no_code(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table(
+        {"a": [1, 2], "tags": [["x"], []], "span": pa.array([1, 2]).cast(pa.duration("s")), "b": ["u", "v"]}
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    arguments = ["schema", "draft", str(tmp_path / "t.parquet"), "--public-data", "-o", str(tmp_path / "S.json")]
+    assert run(arguments) == 0
+    document = json.loads((tmp_path / "S.json").read_text())
+    document["margent"]["unit"] = "row"
+    roles = [field.get("margent", {}).get("role", "model") for field in document["fields"]]
+    assert [field["name"] for field in document["fields"]] == ["a", "tags", "span", "b"]
+    assert roles == ["model", "drop", "drop", "model"]
+    (tmp_path / "S.json").write_text(json.dumps(document))
+    assert run(["schema", "check", str(tmp_path / "S.json"), str(tmp_path / "t.parquet")]) == 0
+
+
+def test_check_shows_how_the_schema_spells_cells_and_reads_none(
+    people_csv: Path, people_schema: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(people_schema.read_text())
+    document["fields"][3]["format"] = "%d.%m.%Y"
+    people_schema.write_text(json.dumps(document))
+    people_csv.write_text(people_csv.read_text().splitlines()[0] + "\n")
+    assert run(["schema", "check", str(people_schema), str(people_csv), "--json"]) == 0
+    examples = {column["name"]: column["examples"] for column in json.loads(capsys.readouterr().out)["columns"]}
+    assert examples["sex"] == ["F", "M"]
+    assert all(cell[-8:] in (".01.2020", ".02.2020", ".03.2020") for cell in examples["since"][:1])
+    assert run(["schema", "check", str(people_schema), str(people_csv)]) == 0
+    said = capsys.readouterr().out
+    assert "'F'   'M'" in said
+    assert "'' or '?'" in said
+
+
+def test_schema_and_table_in_the_wrong_order(
+    people_csv: Path, people_schema: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["schema", "check", str(people_csv), str(people_schema)]) == 2
+    assert "the schema comes first" in capsys.readouterr().err
+
+
+def test_the_kind_of_a_table_can_be_told(
+    people_csv: Path, people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = people_csv.rename(tmp_path / "people.txt")
+    assert run(["schema", "check", str(people_schema), str(table)]) == 3
+    assert "--kind csv" in capsys.readouterr().err
+    assert run(["schema", "check", str(people_schema), str(table), "--kind", "csv"]) == 0
+    assert run(["schema", "check", str(people_schema), str(table), "--kind", "xlsx"]) == 2
+    book = table.rename(tmp_path / "people.xlsx")
+    capsys.readouterr()
+    assert run(["schema", "draft", str(book), "-o", str(tmp_path / "S.json")]) == 3
+    assert "as CSV" in capsys.readouterr().err
+
+
+def test_the_verdict_names_the_columns_that_are_too_fine(
+    people_schema: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(people_schema.read_text())
+    document["fields"][1]["categories"] = [f"job {place}" for place in range(2000)]
+    people_schema.write_text(json.dumps(document))
+    plan = ["plan", "--schema", str(people_schema), "--epsilon", "1", "--expect-rows"]
+    assert run([*plan, "20000"]) == 0
+    said = capsys.readouterr().out
+    assert "Too fine for so few rows" in said
+    assert "work (2,001): give" in said
+    for rows, words in (("20", "mostly noise"), ("10000000", "good")):
+        assert run([*plan, rows]) == 0
+        assert f"rows: {words}" in capsys.readouterr().out
+    assert run([*plan, "20000", "--json"]) == 0
+    (made,) = json.loads(capsys.readouterr().out)
+    assert made["verdict"]["tooFine"] == ["work"]
+    assert 0 < made["verdict"]["oneWayErrorFrom"] < made["verdict"]["oneWayErrorTo"] <= 1

@@ -313,3 +313,18 @@ def test_a_bug_is_reported_without_the_text_of_the_exception(
     assert CANARY not in said
     assert not (tmp_path / "OUT").exists()
     assert not list(tmp_path.glob(".OUT*"))
+
+
+def test_a_column_that_cannot_be_read_is_told_from_the_noisy_answer(
+    people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Dates in another format than the schema's are counted as missing; nobody would notice before publishing."""
+    rows = [[*row[:3], "31/12/2021" if row[3] else "", row[4]] for row in people_rows(400)]
+    table = write_csv(tmp_path / "t.csv", rows)
+    assert synthesize(table, people_schema, tmp_path / "OUT") == 0
+    said = capsys.readouterr().out
+    assert "Warning: column 'since': about" in said
+    assert said.count("Warning") == 1, "one cell in 17 of the column 'work' is missing: that is no reason to warn"
+    summary = json.loads((tmp_path / "OUT" / "summary.json").read_text())
+    assert [entry["column"] for entry in summary["mostlyMissing"]] == ["since"]
+    assert "could not be read" in (tmp_path / "OUT" / "release.html").read_text()

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from margent.postprocessing.dependence import distance_from_independence, product_noise
+from margent.postprocessing.dependence import distances_from_independence, product_noise
 from margent.postprocessing.simplex import norm_sub
 
-Counts = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 
-def simulated_noise(first: Counts, second: Counts, deviations: tuple[float, float], total: float) -> float:
+def simulated_noise(first: Array, second: Array, deviations: tuple[float, float], total: float) -> float:
     """Mean L1 change of the product when both one-ways get independent normal noise, from 2,000 draws."""
     rng = np.random.default_rng(3)
     changes = []
@@ -46,23 +46,46 @@ def test_cells_that_the_simplex_set_to_zero_add_nothing() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.floats(0, 1e9), st.floats(1, 1e6))
-def test_distance_is_a_possible_distance_and_rises_with_the_score(
-    score: float, bias: float, variance: float, total: float
-) -> None:
-    distance = distance_from_independence(score, bias, variance, total)
-    assert 0 <= distance <= 2 * total
-    assert distance <= max(score, 0)
-    assert distance <= distance_from_independence(score + 1, bias, variance, total)
-    assert distance >= distance_from_independence(score, bias + 1, variance, total)
+@given(st.lists(st.floats(-1e6, 1e6), max_size=8), st.floats(0, 1e6), st.floats(0, 1e9), st.floats(1, 1e6))
+def test_distances_are_possible_distances(scores: list[float], bias: float, variance: float, total: float) -> None:
+    found = distances_from_independence(np.array(scores), np.full(len(scores), bias), variance, total)
+    assert found.shape == (len(scores),)
+    assert np.all((found >= 0) & (found <= 2 * total))
 
 
-def test_distance_without_noise_is_the_score() -> None:
-    assert distance_from_independence(123.0, 0.0, 0.0, 1000.0) == 123.0
-    assert distance_from_independence(50.0, 30.0, 0.0, 1000.0) == 40.0
-    assert distance_from_independence(50.0, 0.0, 900.0, 1000.0) == 40.0
-    assert distance_from_independence(-50.0, 0.0, 0.0, 1000.0) == 0.0
-    assert distance_from_independence(5000.0, 0.0, 0.0, 1000.0) == 2000.0
+def test_distances_without_noise_are_the_scores() -> None:
+    found = distances_from_independence(np.array([123.0, -50, 5000, 50]), np.array([0.0, 0, 0, 30]), 0.0, 1000.0)
+    assert found.tolist() == [123.0, 0.0, 2000.0, 40.0]
+    assert distances_from_independence(np.array([50.0]), np.array([0.0]), 900.0, 1000.0).tolist() == [40.0]
+    assert distances_from_independence(np.zeros(0), np.zeros(0), 900.0, 1000.0).size == 0
+
+
+def noisy_scores(strong: int) -> tuple[Array, Array, Array]:
+    """2,000 pairs, ``strong`` of them dependent: true distances, distances from all scores, and from each alone."""
+    rng = np.random.default_rng(2)
+    true = np.concatenate([np.full(strong, 900.0), np.full(2_000 - strong, 30.0)])
+    scores = true + rng.normal(0, 100, 2_000)
+    together = distances_from_independence(scores, np.zeros(2_000), 100.0**2, 20_000.0)
+    alone = [distances_from_independence(score, np.zeros(1), 100.0**2, 20_000.0)[0] for score in scores[:, np.newaxis]]
+    return true, together, np.array(alone)
+
+
+def test_the_largest_of_many_noisy_scores_is_not_taken_at_its_word() -> None:
+    true, together, alone = noisy_scores(0)
+    assert together.max() < 0.5 * alone.max()
+    assert np.square(together**2 - true**2).mean() < 0.5 * np.square(alone**2 - true**2).mean()
+
+
+def test_the_few_dependent_pairs_stay_in_front() -> None:
+    _, together, alone = noisy_scores(40)
+    assert together[:40].min() > together[40:].max()
+    assert together[40:].max() <= alone[40:].max()
+
+
+def test_scores_far_above_their_noise_are_believed() -> None:
+    _, together, alone = noisy_scores(40)
+    assert float(alone[:40].mean()) == pytest.approx(900, rel=0.05)
+    assert float(together[:40].mean()) == pytest.approx(900, rel=0.05)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.01, 0.1, 0.5])
@@ -83,7 +106,7 @@ def test_debiased_scores_are_near_the_true_distance(strength: float) -> None:
         noisy = [norm_sub(exact + rng.normal(0, deviation, 8), table.sum()) for exact in (rows, columns)]
         score = np.abs(table - np.outer(*noisy) / table.sum()).sum() + rng.normal(0, own)
         bias = product_noise(noisy[0], noisy[1], (deviation, deviation), table.sum())
-        found.append(distance_from_independence(score, bias, own**2, table.sum()))
+        found.append(distances_from_independence(np.array([score]), np.array([bias]), own**2, table.sum())[0])
         raw.append(score)
     assert float(np.mean(found)) == pytest.approx(true, abs=0.01 * total)
     if strength < 0.1:

@@ -172,7 +172,8 @@ def test_softmax_adds_up_in_every_class_and_column() -> None:
     softmax(logits, STARTS, shares, logs)
     for first, last in itertools.pairwise(STARTS):
         np.testing.assert_allclose(shares[first:last].sum(axis=0), 1, rtol=1e-6)
-        exact = logits[first:last].astype(np.float64) - np.logaddexp.reduce(logits[first:last].astype(np.float64), axis=0)
+        own = logits[first:last].astype(np.float64)
+        exact = own - np.logaddexp.reduce(own, axis=0)
         np.testing.assert_allclose(logs[first:last], exact, atol=1e-4)
         np.testing.assert_allclose(shares[first:last], np.exp(exact), rtol=1e-4, atol=1e-7)
 
@@ -220,6 +221,12 @@ def product_of(left: Array, right: Array) -> Array:
     return np.outer(left, right) / left.sum()
 
 
+def test_without_a_pair_columns_are_independent() -> None:
+    tables: dict[Clique, Array] = {("a",): np.array([30.0, 60, 0, 10]), ("b",): np.array([25.0, 75])}
+    made = fitted(tables, DOMAIN, 100.0)
+    np.testing.assert_allclose(made.table(("a", "b"), 100.0), product_of(tables[("a",)], tables[("b",)]), atol=0.7)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_of_rank_two_is_fitted_closely(seed: int) -> None:
     """Noise-free tables of a law of two classes: within .01 of each, far closer than independence is."""
@@ -247,7 +254,8 @@ def test_noise_is_averaged_out() -> None:
         for (i, first), (j, second) in itertools.combinations(enumerate(domain.names), 2)
     }
     noisy: dict[Clique, Array] = {
-        (name,): total * weights @ shares[place] + rng.normal(0, deviation, 5) for place, name in enumerate(domain.names)
+        (name,): total * weights @ shares[place] + rng.normal(0, deviation, 5)
+        for place, name in enumerate(domain.names)
     }
     noisy |= {pair: table + rng.normal(0, deviation, (5, 5)) for pair, table in true.items()}
     made = fitted(noisy, domain, total, variance=deviation**2)
@@ -272,9 +280,8 @@ def test_less_noise_supports_more_classes_within_bounds() -> None:
     true = law(2)
     tables = {names: true.table(names, 5_000.0) for names in [("a",), ("b",), ("c",), ("a", "b")]}
     few = LatentSettings(steps=1, classes=(3, 40))
-    counts = [
-        fitted(tables, DOMAIN, 5_000.0, variance=variance, settings=few).weights.size for variance in (1e9, 2500.0, 1e-4)
-    ]
+    made = [fitted(tables, DOMAIN, 5_000.0, variance=variance, settings=few) for variance in (1e9, 2500.0, 1e-4)]
+    counts = [each.weights.size for each in made]
     assert counts[0] == 3
     assert 3 < counts[1] < 40
     assert counts[2] == 40
@@ -314,10 +321,9 @@ def test_shapes(shape: str) -> None:
 
 def test_progress_goes_from_the_first_step_to_one() -> None:
     seen: list[float] = []
-    domain, tables, total = SHAPES["one column"]
-    known = {"a": Table(("a",), tables[("a",)], np.ones(3))}
-    few = LatentSettings(steps=7)
-    fit_latent_classes(known, {"a": tables[("a",)]}, [], domain, total, few, Stream(1, "fit"), seen.append)
+    pair = Table(("a", "b"), np.full((4, 2), 5.0), np.ones((4, 2)))
+    base = {"a": np.full(4, 10.0), "b": np.full(2, 20.0), "c": np.full(3, 13.0)}
+    fit_latent_classes({}, base, [pair], DOMAIN, 40.0, LatentSettings(steps=7), Stream(1, "fit"), seen.append)
     assert seen == sorted(seen)
     assert len(seen) == 7
     assert seen[-1] == 1.0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margent.postprocessing.steady import exponential, logarithm, product
+from margent.postprocessing.steady import exponential, logarithm, logarithms, product
 
 
 @settings(max_examples=400, deadline=None)
@@ -43,10 +43,15 @@ def test_logarithm_up_to_a_half_is_exact_to_1e_14(x: float) -> None:
     assert logarithm(x) == pytest.approx(math.log(x), rel=1e-14, abs=0)
 
 
-@pytest.mark.xfail(strict=True, reason="FOR THE LEAD: just below 1 two near-equal numbers are subtracted")
 @pytest.mark.parametrize("x", [0.984375, 0.9999, 1 - 1e-9, math.nextafter(1, 0)])
 def test_logarithm_just_below_one_is_exact_to_1e_14(x: float) -> None:
     assert logarithm(x) == pytest.approx(math.log(x), rel=1e-14, abs=0)
+
+
+def test_logarithms_of_a_vector_are_those_of_its_entries() -> None:
+    values = np.array([1e-9, 0.3, 1.0, 7.5, 1e9])
+    assert logarithms(values).tolist() == [logarithm(value) for value in values.tolist()]
+    assert logarithms(np.zeros(0)).size == 0
 
 
 @settings(max_examples=60, deadline=None)

@@ -187,4 +187,3 @@ def test_distance_from_a_public_product_moves_by_exactly_its_sensitivity(
                 moves = [moved(table, a, b) for a, b in itertools.permutations(cells, 2) if table[a]]
             largest = max([largest, *(abs(scores[other] - value) for other in moves if other in scores)])
     assert largest == bound
-

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="See the whole job on a real public table.")
 @click.option(
     "-o",
     "--out",
@@ -45,3 +45,7 @@ def demo(out: Path) -> None:
         release = synthesize(table, read_schema(schema_path), budget=Budget(epsilon=1), progress=progress)
         release.save(release_folder)
     report(release, release_folder, as_json=False, spent=True)
+    click.echo(
+        "Next, with a table of your own: `margent schema draft people.csv -o schema.json`. "
+        f"More of this one, free: `margent resample {release_folder} --rows 5000 -o {out / 'more'}`."
+    )

@@ -66,6 +66,9 @@ accountant_option = click.option(
 def reading_options(command: Command) -> Command:
     """Add the options that say how a text table is spelled (nothing is guessed from its rows)."""
     for option in (
+        click.option(
+            "--kind", default=None, metavar="K", help="csv, tsv, parquet, ... where TABLE's name does not say."
+        ),
         click.option("--no-header", is_flag=True, help="The first line is a row; columns are the schema's, in order."),
         click.option("--encoding", default="utf-8", show_default=True, help="utf-8, latin-1, cp1252 or utf-16."),
         click.option("--quote", default='"', show_default=True, help='The quote character, or "" for none.'),
@@ -75,11 +78,11 @@ def reading_options(command: Command) -> Command:
     return command
 
 
-def read_options(delimiter: str | None, quote: str, encoding: str, no_header: bool) -> ReadOptions:
+def read_options(delimiter: str | None, quote: str, encoding: str, no_header: bool, kind: str | None) -> ReadOptions:
     """The reading options of a command as the reader wants them."""
     from margent.tables.options import ReadOptions
 
-    return ReadOptions(delimiter=delimiter, quote=quote, encoding=encoding, header=not no_header)
+    return ReadOptions(delimiter=delimiter, quote=quote, encoding=encoding, header=not no_header, kind=kind)
 
 
 def budget_of(epsilon: str | None, delta: str, accountant: str) -> Budget:

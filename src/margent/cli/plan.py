@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from margent.plan import Plan
 
 
-@click.command()
+@click.command(short_help="What a run would buy, cost and need; reads no data.")
 @schema_option
 @click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
 @delta_option
@@ -102,10 +102,18 @@ def plan_text(made: Plan, expected: int | None) -> str:
     unit = f"as a share of {expected:,} rows" if expected else "in records; add --expect-rows for shares"
     lines.append(f"Errors: mean absolute noise of a cell, {unit}. Memory: about {gigabytes(made.memory)}.")
     if expected:
-        error_share, words = made.verdict(expected)
+        verdict = made.verdict(expected)
         lines.append(
-            f"Verdict with {expected:,} rows: {words} (noise of an average column: {100 * error_share:.2g} %)."
+            f"Verdict with {expected:,} rows: {verdict.words} (noise of an average column: "
+            f"{100 * verdict.best:.2g} to {100 * verdict.worst:.2g} % of the rows)."
         )
+        if verdict.too_fine:
+            shown = ", ".join(f"{name} ({size:,})" for name, size in verdict.too_fine[:5])
+            more = f" and {len(verdict.too_fine) - 5} more" if len(verdict.too_fine) > 5 else ""
+            lines.append(
+                f"Too fine for so few rows, so that their noise alone is above a fifth of the rows (codes): {shown}{more}: "
+                "give them wider bins, fewer categories, or role drop."
+            )
         lines.extend(
             f"Note: delta {number(made.budget.delta)} is above 1/{expected:,}: the promise could fail for somebody."
             for _ in range(made.budget.delta * expected > 1)

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from margent.cli.options import (
-    format_option,
     json_option,
     out_option,
     schema_option,
@@ -17,14 +16,21 @@ from margent.cli.options import (
 )
 
 
-@click.command()
+@click.command(short_help="Fake rows from the schema alone, to try analysis code.")
 @schema_option
 @click.option("--rows", required=True, metavar="N", help="How many fake rows.")
 @seed_option
-@format_option
+@click.option(
+    "--format",
+    "file_format",
+    default="csv",
+    show_default=True,
+    metavar="F",
+    help="csv, tsv, parquet, feather (or csv.gz, ...).",
+)
 @out_option
 @json_option
-def rehearse(schema_path: Path, rows: str, seed: str | None, file_format: str | None, out: Path, as_json: bool) -> None:
+def rehearse(schema_path: Path, rows: str, seed: str | None, file_format: str, out: Path, as_json: bool) -> None:
     """Write fake rows from the schema alone, to try schema and analysis code before money is spent.
 
     Every value is equally likely and no column depends on another: nothing about the real table is in it.
@@ -36,7 +42,7 @@ def rehearse(schema_path: Path, rows: str, seed: str | None, file_format: str | 
     count = checked_rows(whole_number(rows, "--rows"))
     chosen_seed = checked_seed(whole_number(seed, "--seed"))
     schema = read_schema(schema_path)
-    path = save_rehearsal(schema, out, rows=count or 0, seed=chosen_seed, file_format=file_format or "csv")
+    path = save_rehearsal(schema, out, rows=count or 0, seed=chosen_seed, file_format=file_format)
     if as_json:
         click.echo(json.dumps({"table": str(path), "rows": count, "seed": chosen_seed}))
     else:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from margent.release.release import Release
 
 
-@click.command()
+@click.command(short_help="Make a synthetic table that may be published.")
 @click.argument("table", type=click.Path(path_type=Path))
 @schema_option
 @click.option(
@@ -70,6 +70,7 @@ def synthesize(
     quote: str,
     encoding: str,
     no_header: bool,
+    kind: str | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -114,7 +115,7 @@ def synthesize(
             method=chosen.name,
             rows=count,
             seed=sampling_seed,
-            read=read_options(delimiter, quote, encoding, no_header),
+            read=read_options(delimiter, quote, encoding, no_header, kind),
             progress=progress,
         )
         progress("writing", None)
@@ -122,7 +123,7 @@ def synthesize(
     report(release, out, as_json=as_json, spent=True)
 
 
-@click.command()
+@click.command(short_help="Another table from the same noisy answers, free.")
 @click.argument("release_folder", type=click.Path(path_type=Path), metavar="RELEASE")
 @rows_option
 @seed_option
@@ -175,7 +176,7 @@ def resample(
     report(release, out, as_json=as_json, spent=False)
 
 
-@click.command()
+@click.command(short_help="List the methods and where they come from.")
 @json_option
 def methods(as_json: bool) -> None:
     """List the methods: what each buys, what it is good at, and where it comes from."""
@@ -213,7 +214,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
     from margent.release.promise import (
         IF_NOT_GOOD_ENOUGH,
         SINGLE_RELEASE,
-        unlisted_warning,
+        schema_warnings,
         what_epsilon_means,
         what_may_be_published,
         what_was_spent,
@@ -240,8 +241,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
             f"average; the noise itself accounts for about {100 * sum(noise) / len(noise):.2f} %."
         )
     click.echo(what_may_be_published(f"{out}/"))
-    for entry in summary["unlisted"]:
-        click.echo(f"Warning: {unlisted_warning(entry['column'], entry['noisyShare'])}.")
+    for warning in schema_warnings(summary):
+        click.echo(f"Warning: {warning}.")
     for advice in release.budget.advice:
         click.echo(f"Note: {advice}")
     click.echo(IF_NOT_GOOD_ENOUGH)

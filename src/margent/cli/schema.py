@@ -15,13 +15,28 @@ if TYPE_CHECKING:
     from margent.schema.draft import Draft
     from margent.tables.options import ReadOptions
 
+SHOWN = 12
+"""Open questions that a draft shows; the check shows them all."""
 
-@click.group()
+EXAMPLES = (
+    '{"name": "sex", "type": "string", "categories": ["F", "M"]}',
+    '{"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 110}}',
+    '{"name": "weight", "type": "number", "constraints": {"minimum": 0, "maximum": 300}, "margent": {"bins": 30}}',
+    '{"name": "seen", "type": "date", "format": "%d/%m/%Y", '
+    '"constraints": {"minimum": "2020-01-01", "maximum": "2024-12-31"}, "margent": {"bins": "month"}}',
+    '{"name": "smoker", "type": "boolean", "trueValues": ["yes"], "falseValues": ["no"]}',
+    '{"name": "patient", "type": "string", "margent": {"role": "identifier"}}   (fresh ids are written)',
+    '{"name": "comment", "type": "string", "margent": {"role": "drop"}}   (free text is left out)',
+)
+"""A field of every kind, as an answer to a draft's questions (a test reads them)."""
+
+
+@click.group(short_help="Write and check the public schema.")
 def schema() -> None:
     """Write and check the public schema: columns, values or bins, and who is protected."""
 
 
-@schema.command()
+@schema.command(short_help="Begin a schema from a header, declared types or a codebook.")
 @click.argument("table", required=False, type=click.Path(path_type=Path))
 @click.option("--codebook", default=None, type=click.Path(path_type=Path), metavar="BOOK", help="A codebook CSV.")
 @click.option("--public-data", is_flag=True, help="The table is public: read values and bounds from its rows as well.")
@@ -42,6 +57,7 @@ def draft(
     quote: str,
     encoding: str,
     no_header: bool,
+    kind: str | None,
     out: Path,
 ) -> None:
     """Begin a schema from a table's header and declared types, or from a codebook.
@@ -56,7 +72,7 @@ def draft(
         raise UsageError("give either a TABLE or --codebook BOOK")
     if out.exists():
         raise UsageError(f"{out} exists already; choose another file or remove it first")
-    made = _draft(table, codebook, read_options(delimiter, quote, encoding, no_header), public_data=public_data)
+    made = _draft(table, codebook, read_options(delimiter, quote, encoding, no_header, kind), public_data=public_data)
     try:
         out.write_text(made.text, encoding="utf-8")
     except OSError as error:
@@ -66,12 +82,18 @@ def draft(
         click.echo("Its values and bounds were read from the rows: it is fit for public tables only, and says so.")
     click.echo("Everything in a schema is public by declaration: write nothing into it that only the rows know.")
     if made.todos:
-        click.echo(f"{len(made.todos)} questions are left for you; `margent schema check {out}` lists them:")
-        for todo in made.todos:
+        click.echo(f"{len(made.todos)} questions are left for you; `margent schema check {out}` lists them all:")
+        for todo in made.todos[:SHOWN]:
             click.echo(f"  {todo}")
+        if len(made.todos) > SHOWN:
+            click.echo(f"  ... and {len(made.todos) - SHOWN} more")
+        click.echo(f"Answer them in {out}, one line a column, from documentation and never from the rows. Examples:")
+        for line in EXAMPLES:
+            click.echo(f"  {line}")
+        click.echo('Texts that mean "no value" (NA, ?) go into missingValues. Every key: docs/schema.md.')
 
 
-@schema.command()
+@schema.command(short_help="Check a schema, and hold a table's header against it.")
 @click.argument("schema_path", type=click.Path(path_type=Path), metavar="S")
 @click.argument("table", required=False, type=click.Path(path_type=Path))
 @reading_options
@@ -83,38 +105,54 @@ def check(
     quote: str,
     encoding: str,
     no_header: bool,
+    kind: str | None,
     as_json: bool,
 ) -> None:
-    """Check a schema, all faults at once, and compare it with TABLE's header. No row is read."""
+    """Check a schema, all faults at once, and compare it with TABLE's header. No row is read.
+
+    It also shows how the schema spells cells, for you to compare with the table: a date format or a word for
+    "yes" that differs makes every cell of a column unreadable, and only you may look at the rows to see it.
+
+    \b
+    margent schema check schema.json people.csv
+    """
     from margent.schema.check import unsupported
     from margent.schema.codec import Codec
+    from margent.schema.examples import example_cells
     from margent.schema.read import read_schema
     from margent.tables.source import open_table
 
+    if schema_path.suffix.lower() != ".json" and table is not None and table.suffix.lower() == ".json":
+        raise UsageError(f"the schema comes first, then the table: margent schema check {table} {schema_path}")
     try:
         read = read_schema(schema_path)
         if table is not None:
-            open_table(table, read, read_options(delimiter, quote, encoding, no_header)).close()
+            open_table(table, read, read_options(delimiter, quote, encoding, no_header, kind)).close()
     except SchemaError as error:
         if as_json:
             faults = [{"pointer": fault.pointer, "message": fault.message} for fault in error.faults]
             click.echo(json.dumps({"ok": False, "faults": faults}, indent=1))
         raise
     later = unsupported(read)
-    domain = None if later else Codec(read).domain
+    codec = None if later else Codec(read)
+    cells = {} if codec is None else example_cells(codec)
+    sizes = {} if codec is None else dict(zip(codec.domain.names, codec.domain.sizes, strict=True))
     if as_json:
-        sizes = [] if domain is None else list(zip(domain.names, domain.sizes, strict=True))
         document = {
             "ok": True,
-            "columns": [{"name": name, "codes": size} for name, size in sizes],
+            "columns": [{"name": name, "codes": sizes[name], "examples": cells[name]} for name in sizes],
             "unsupported": [{"pointer": fault.pointer, "message": fault.message} for fault in later],
         }
         click.echo(json.dumps(document, indent=1))
         return
     click.echo(f"{schema_path} is a schema of {len(read.fields)} fields, {len(read.modelled)} of them modeled.")
-    if domain is not None:
-        for name, size in zip(domain.names, domain.sizes, strict=True):
-            click.echo(f"  {name}: {size} codes")
+    if sizes:
+        click.echo("Codes of each column, and cells as the schema spells them: compare them with your table's.")
+        widest = min(max(len(name) for name in sizes), 40)
+        for name, size in sizes.items():
+            click.echo(f"  {name:<{widest}}  {size:>7,}  {'   '.join(map(repr, cells[name]))}")
+        tokens = " or ".join(repr(token.text) for token in read.missing) or "in no way"
+        click.echo(f"Missing cells are spelled {tokens}, where a column does not say otherwise.")
     for fault in later:
         click.echo(f"  not yet in this version: {fault}")
     if table is not None:
@@ -134,11 +172,18 @@ def _draft(table: Path | None, codebook: Path | None, options: ReadOptions, *, p
         from margent.schema.draft import draft_from_table
 
         return draft_from_table(names, declared)
-    from margent.schema.fields import Category, Schema
+    from margent.schema.container import container_faults
+    from margent.schema.draft import Draft
+    from margent.schema.fields import Category, Dropped, Schema
     from margent.schema.public_draft import draft_from_public_data
     from margent.tables.source import open_table
 
     # Every column is wanted and its cells are looked at as they are: the categories are placeholders.
     every = Schema([Category(name, ["-"]) for name in names], unit="row")
-    with open_table(table, every, options) as source:
-        return draft_from_public_data(source.batches())
+    odd = {fault.pointer for fault in container_faults(every, declared)} if declared is not None else set()
+    read = Schema([Dropped(name) if name in odd else Category(name, ["-"]) for name in names], unit="row")
+    with open_table(table, read, options) as source:
+        made = draft_from_public_data(source.batches())
+    found = {field["name"]: field for field in made.document["fields"]}
+    fields = [found.get(name, {"name": name, "type": "string", "margent": {"role": "drop"}}) for name in names]
+    return Draft(made.document | {"fields": fields})

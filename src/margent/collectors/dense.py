@@ -103,14 +103,13 @@ class Dense:
         left = budget.total * (1 - self.one_way_share)
 
         merges = self._merges(one_ways)
-        singles, total = self._singles(curator, one_ways, merges)
+        singles, noise, total = self._singles(curator, one_ways, merges)
         pairs = self._candidates(domain.merged(merges))
         scores: tuple[Scores, ...] = ()
         share = budget.total * self.score_share
         if pairs and self._score_noise(curator, len(pairs), share) <= self.score_noise * total:
             scores = (self._scores(curator, pairs, singles, merges, share),)
             left -= share
-        noise = {answer.clique[0]: math.sqrt(answer.variance) for answer in one_ways}
         owned = dict(zip(columns, (float(part) for part in parts), strict=True))
         bought, more = self._program(scores, singles, noise, owned, total, float(left))
         answers: tuple[Answer, ...] = (
@@ -127,12 +126,13 @@ class Dense:
 
     def _singles(
         self, curator: Curator, one_ways: tuple[NoisyMarginal, ...], merges: Mapping[str, Merge]
-    ) -> tuple[dict[str, Counts], float]:
-        """Projected one-ways over the merged domain and their total: what products are built from."""
+    ) -> tuple[dict[str, Counts], dict[str, Counts], float]:
+        """Projected one-ways over the merged domain, their noise s a code, and their total."""
         so_far = Transcript(curator.schema, curator.domain, self.name, curator.charges, one_ways, merges)
         known = evidence(so_far, working_domain(so_far))
         total = max(known.total, 1.0)
-        return improved_one_ways(known, total)[0], total
+        singles, means = improved_one_ways(known, total)
+        return singles, {name: np.sqrt(mean.variance) for name, mean in means.items()}, total
 
     def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
         several = [name for name in domain.names if domain.size(name) > 1]
@@ -163,7 +163,7 @@ class Dense:
         self,
         scores: Sequence[Scores],
         singles: Mapping[str, Counts],
-        noise: Mapping[str, float],
+        noise: Mapping[str, Counts],
         owned: Mapping[str, float],
         total: float,
         left: float,

@@ -45,11 +45,13 @@ def one_way_stage(domain: Domain, budget: Budget, share: Fraction, parts: Sequen
     columns = informative_columns(domain)
     sizes = [domain.size(name) for name in columns]
     sensitivity_squared = marginal_sensitivity_squared(budget.relation)
+    scale_of = {part: budget.account.gaussian_scale(sensitivity_squared, part) for part in set(parts)}
     return Stage(
         name="one-way marginals",
         share=share,
         questions=len(columns),
         largest=max(sizes, default=0),
         cells=sum(sizes),
-        scale_squared=budget.account.gaussian_scale(sensitivity_squared, min(parts)) if parts else None,
+        scale_squared=max(scale_of.values(), default=None),
+        columns=tuple((name, scale_of[part]) for name, part in zip(columns, parts, strict=True)),
     )

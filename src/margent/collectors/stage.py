@@ -12,8 +12,9 @@ class Stage:
 
     Units: ``share`` of the run's budget; ``questions`` tables or scores at most; ``largest`` and ``cells`` are
     the worst-case cells of one table and of all of them; ``scale_squared`` is the noise parameter s^2 of a cell
-    (records squared) if everything that may be asked is asked; None where nothing is asked. ``scores``: one
-    number a table is answered, not its cells.
+    (records squared) if everything that may be asked is asked, the largest where questions differ; None where
+    nothing is asked. ``scores``: one number a table is answered, not its cells. ``columns``: the s^2 of each
+    single column, where the stage asks for those.
     Privacy: none: a function of schema and options.
     """
 
@@ -25,3 +26,4 @@ class Stage:
     scale_squared: Fraction | None
     note: str = ""
     scores: bool = False
+    columns: tuple[tuple[str, Fraction], ...] = ()

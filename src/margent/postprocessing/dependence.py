@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,19 +12,22 @@ MEAN_ABSOLUTE = 0.8
 """sqrt(2/pi): mean absolute value of a normal number of variance one."""
 
 
-def product_noise(first: Counts, second: Counts, deviations: tuple[float, float], total: float) -> float:
+def product_noise(
+    first: Counts, second: Counts, deviations: tuple[Counts | float, Counts | float], total: float
+) -> float:
     """Expected L1 change of the product q_a q_b / n^ when both one-ways get their noise once more.
 
     A score measured from noisy one-ways is this much too large even for independent columns. Cells that the
     simplex set to 0 stay near 0 under new noise and are left out.
 
-    Units: records; ``deviations`` are the noise parameters s of the two one-ways.
+    Units: records; ``deviations`` are the noise parameters s of the two one-ways, one for all codes or one a code
+    (a group of merged codes has the noise of all of them).
     Privacy: none: post-processing.
     """
     rows, columns = first[first > 0], second[second > 0]
-    spread = np.sqrt(
-        np.square(columns)[np.newaxis, :] * deviations[0] ** 2 + np.square(rows)[:, np.newaxis] * deviations[1] ** 2
-    )
+    row_noise = np.broadcast_to(np.asarray(deviations[0], dtype=np.float64), first.shape)[first > 0]
+    column_noise = np.broadcast_to(np.asarray(deviations[1], dtype=np.float64), second.shape)[second > 0]
+    spread = np.sqrt(np.square(np.outer(row_noise, columns)) + np.square(np.outer(rows, column_noise)))
     return MEAN_ABSOLUTE * float(spread.sum()) / total
 
 
@@ -42,5 +47,11 @@ def distances_from_independence(scores: Counts, biases: Counts, variance: float,
     noise = 4 * np.square(positive) * variance + 2 * variance**2
     middle = float(squares.mean())
     between = max(float(np.square(squares - middle).mean()) - float(noise.mean()), 0.0)
-    pulled = middle + between / np.maximum(between + noise, 1e-300) * (squares - middle)
+    kept = between / np.maximum(between + noise, 1e-300)
+    # What is beyond the largest of so many scores of independent columns is believed the more the farther it is.
+    alone = np.sqrt(2 * variance**2 + 4 * np.square(biases) * variance)
+    beyond = (squares - middle) / np.maximum(alone, 1e-6 * np.abs(squares - middle) + 1e-300)
+    beyond = np.minimum(np.maximum(beyond - math.sqrt(2) * math.log(scores.size + 1), 0.0), 100.0)
+    kept = 1 - (1 - kept) * np.exp(-beyond)
+    pulled = middle + kept * (squares - middle)
     return np.asarray(np.minimum(np.sqrt(np.maximum(pulled, 0.0)), 2 * total))

@@ -3,18 +3,19 @@ were not bought are taken from a model.
 
 Three models compete: independence, a mixture of products (`latent_classes`), and a forest of the strongest pairs
 (`forest`). A bought pair is shrunk to the one that leaves the least squared residual; pairs that were not bought
-are taken from the mixture or the forest, whichever agrees better with the scores of all pairs.
+are taken from the forest where it agrees best with the scores of all pairs, and else from the mean of all three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.dependence import MEAN_ABSOLUTE
 from margent.postprocessing.forest import Forest, independence, spanning_forest
 from margent.postprocessing.latent_classes import LatentClasses, LatentSettings, fit_latent_classes
 from margent.postprocessing.simplex import norm_sub
@@ -27,6 +28,8 @@ Counts = NDArray[np.float64]
 
 SHRINKAGE_BANDS = 8
 """Cells of similar expected count that share a correction of the shrinkage."""
+PRECISE = 0.05
+"""Summed absolute noise of a table, as a share of the records, below which its word is final."""
 STEPS_A_VIEW = 12
 """What looking a table's row up costs in a sweep, in additions."""
 
@@ -47,12 +50,17 @@ class PosteriorSettings:
 class Posterior:
     """Non-negative target tables (every one-way, every bought clique, pairs from models) and the models.
 
+    ``filled`` are the pairs whose tables come from models; ``precise`` says that the measured tables are known so
+    well (noise below `PRECISE` of the records in the middling one) that no model may pull records away from them.
+
     Units: records; every target adds up to ``total``.
     Privacy: none: post-processing.
     """
 
     total: float
     targets: Mapping[Clique, Counts]
+    filled: frozenset[Clique]
+    precise: bool
     singles: Mapping[str, Counts]
     latent: LatentClasses
     forest: Forest
@@ -87,7 +95,10 @@ def posterior(
     )
     flat = {pair: independence(pair, singles, total) for pair in pairs}
     by_latent = {pair: latent.table(pair, total) for pair in pairs}
-    rough = {pair: raked(pair, shrunk(table, by_latent[pair], total), singles, total) for pair, table in pairs.items()}
+    rough = {}
+    for pair, table in pairs.items():
+        prior = _closest(table, [by_latent[pair], flat[pair]])
+        rough[pair] = raked(pair, shrunk(table, prior, total), singles, total)
     # The noise of a table makes it look dependent, so edges are chosen by the scores, or by the fitted law.
     weights = {pair: distances.get(pair, _apart(by_latent[pair], flat[pair])) for pair in pairs}
     forest = spanning_forest(weights, rough, singles, domain)
@@ -102,11 +113,23 @@ def posterior(
             # A table is no prior for itself: the forest holds its edges' own noise.
             if best == "forest" and table.clique not in forest.edges:
                 priors.append(forest.table(table.clique, total))
-        misfits = [float((np.square(table.values - prior) / table.variance).sum()) for prior in priors]
-        targets[table.clique] = norm_sub(shrunk(table, priors[int(np.argmin(misfits))], total), total)
-    for pair in _unbought(evidence, set(pairs), distances, settings, total):
-        targets[pair] = models[best](pair, total)
-    return Posterior(total, targets, singles, latent, forest, best)
+        targets[table.clique] = norm_sub(shrunk(table, _closest(table, priors), total), total)
+    filled = _unbought(evidence, set(pairs), distances, settings, total)
+    for pair in filled:
+        # The mixture may see dependence where there is none and the others miss some: their mean is safer than any.
+        guess = forest.table(pair, total)
+        if best == "latent":
+            guess = (guess + latent.table(pair, total) + independence(pair, singles, total)) / 3
+        targets[pair] = guess
+    noises = sorted(MEAN_ABSOLUTE * float(np.sqrt(table.variance).sum()) / total for table in several)
+    precise = bool(noises) and noises[len(noises) // 2] < PRECISE
+    return Posterior(total, targets, frozenset(filled), precise, singles, latent, forest, best)
+
+
+def _closest(table: Table, priors: Sequence[Counts]) -> Counts:
+    """The prior that leaves the least squared residual."""
+    misfits = [float((np.square(table.values - prior) / table.variance).sum()) for prior in priors]
+    return priors[int(np.argmin(misfits))]
 
 
 def _best_model(
@@ -131,7 +154,8 @@ def _best_model(
             for pair, table in pairs.items():
                 if pair not in forest.edges:
                     lost[name] += float((np.square(table.values - table_of(pair, total)) / table.variance).sum())
-    return min(lost, key=lambda name: (lost[name], name != "latent"))
+    # A forest makes up no dependence between columns that nothing joins, so it wins a tie.
+    return min(lost, key=lambda name: (lost[name], name != "forest"))
 
 
 def _apart(table: Counts, flat: Counts) -> float:

@@ -48,10 +48,11 @@ def logarithm(x: float) -> float:
     Privacy: none: post-processing.
     """
     power = 0
-    while x >= 2.0:
+    # Around one, so that nothing cancels just below it.
+    while x >= 1.5:
         x *= 0.5
         power += 1
-    while x < 1.0:
+    while x < 0.75:
         x *= 2.0
         power -= 1
     ratio = (x - 1.0) / (x + 1.0)

@@ -13,6 +13,8 @@ from margent.privacy.charge import Relation
 from margent.privacy.statement import Numeral, check_delta, check_epsilon, exact
 
 DEFAULT_DELTA = Fraction(1, 10**9)
+WORTH_A_REMARK = Fraction(1, 10**7)
+"""A delta above this is too large for a table of some millions of people."""
 
 
 @dataclass(frozen=True, init=False)
@@ -74,7 +76,7 @@ class Budget:
                 f"epsilon {float(self.epsilon):g} is above 10: so loose a bound on what the release reveals "
                 "about a person promises little; 1 is a common choice, smaller protects more"
             )
-        if self.delta > 0:
+        if self.delta > WORTH_A_REMARK:
             remarks.append(
                 f"delta {float(self.delta):g} should be well below 1 over the number of people in the table: "
                 f"it suits tables of far fewer than {float(1 / self.delta):.3g} people"

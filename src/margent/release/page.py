@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.privacy.budget import Budget
-from margent.release.promise import IF_NOT_GOOD_ENOUGH, unlisted_warning
+from margent.release.promise import IF_NOT_GOOD_ENOUGH, schema_warnings
 from margent.release.summary import one_way_answers, shares
 from margent.schema.codec import Codec
 from margent.transcript import NoisyMarginal, Transcript
@@ -44,7 +44,7 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
         summary=summary,
         charts=charts,
         stages=_stages(transcript, budget),
-        warnings=[unlisted_warning(entry["column"], entry["noisyShare"]) for entry in summary["unlisted"]],
+        warnings=schema_warnings(summary),
         next_steps=IF_NOT_GOOD_ENOUGH,
     )
 

@@ -7,7 +7,9 @@ Built from schema, budget and charges alone, so the same sentences stand in the 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 from margent.privacy.budget import Budget
 from margent.schema.fields import PersonUnit, Schema
@@ -27,7 +29,7 @@ def who_is_protected(schema: Schema, budget: Budget) -> str:
         who = "every single row"
     if budget.relation == "replace":
         return f"Protected: {who}: no row can be told from any other it might have been; the number of rows is public."
-    return f"Protected: {who}: nobody can tell whether it was in the table or what it said."
+    return f"Protected: {who}: whether it was in the table, and what it said."
 
 
 def what_epsilon_means(budget: Budget) -> str:
@@ -36,7 +38,7 @@ def what_epsilon_means(budget: Budget) -> str:
     Privacy: none.
     """
     factor = math.exp(min(float(budget.epsilon), 700.0))
-    shown = f"{factor:.3g}" if factor < 1e6 else "more than a million"
+    shown = f"{factor:.3g}" if factor < 1e6 else f"e^{number(budget.epsilon)}, more than a million,"
     return (
         f"Whoever reads the release, whatever else they know, can change their odds about any one protected "
         f"unit by a factor of at most {shown} (epsilon {number(budget.epsilon)}), except with probability "
@@ -76,6 +78,27 @@ def unlisted_warning(column: str, noisy_share: float) -> str:
         f"or cannot be read, and are left out of the synthetic table: check spelling, case and spaces of its "
         f"categories, its type and its format"
     )
+
+
+def missing_warning(column: str, noisy_share: float) -> str:
+    """What to do about a column whose cells are nearly all missing, or so it seems.
+
+    Privacy: none: a noisy answer, which was paid for.
+    """
+    return (
+        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are missing or could not be "
+        f"read: if that is not so in your table, check how the schema spells its values (format of dates and numbers, "
+        f"words of booleans, categories); `margent schema check` shows it"
+    )
+
+
+def schema_warnings(summary: Mapping[str, Any]) -> list[str]:
+    """Everything in a release's summary that says the schema may not fit the table.
+
+    Privacy: none: noisy answers.
+    """
+    unlisted = [unlisted_warning(entry["column"], entry["noisyShare"]) for entry in summary["unlisted"]]
+    return unlisted + [missing_warning(entry["column"], entry["noisyShare"]) for entry in summary["mostlyMissing"]]
 
 
 SINGLE_RELEASE = (

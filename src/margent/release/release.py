@@ -26,7 +26,7 @@ from margent.release.package import data_package
 from margent.release.page import release_page
 from margent.release.summary import release_summary
 from margent.schema.codec import Codec
-from margent.tables.frames import to_kind
+from margent.tables.frames import FRAME_KINDS, to_kind
 from margent.tables.options import ReadOptions
 from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
 from margent.transcript import Transcript
@@ -54,6 +54,13 @@ class Release:
     kind: str
     dialect: ReadOptions = ReadOptions()
 
+    def __repr__(self) -> str:
+        return (
+            f"<Release of {self.rows:,} synthetic rows and {len(self.transcript.schema.output_columns)} columns: "
+            f"method {self.transcript.method}, epsilon {float(self.budget.epsilon):g}, {len(self.charges)} charges; "
+            ".to_pandas(), .to_kind(), .save(folder)>"
+        )
+
     @cached_property
     def table(self) -> pa.Table:
         """The synthetic table, typed by the schema, columns in the schema's order."""
@@ -80,8 +87,12 @@ class Release:
         return frame
 
     def to_kind(self, kind: str | None = None) -> Any:
-        """The synthetic table as the caller's kind of frame: pandas, polars, pyarrow or duckdb."""
-        return to_kind(self.table, kind or self.kind)
+        """The synthetic table as a kind of frame: the caller's, or Arrow where the table came from a file.
+
+        Raises: UsageError when there is no such kind.
+        """
+        own = self.kind if self.kind in FRAME_KINDS else "pyarrow"
+        return to_kind(self.table, kind or own)
 
     def save(self, out: str | Path, *, file_format: str | None = None) -> Path:
         """Write the release folder, whole or not at all, and return its path.

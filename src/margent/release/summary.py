@@ -27,6 +27,8 @@ from margent.version import VERSION
 
 WORTH_A_WARNING = 0.05
 """Noisy share of unlisted cells above which a column's schema should be looked at."""
+MOSTLY = 0.9
+"""Noisy share of missing cells above which somebody should ask whether they were missing or could not be read."""
 
 
 def one_way_answers(transcript: Transcript) -> dict[str, NoisyMarginal]:
@@ -85,6 +87,26 @@ def unlisted_shares(transcript: Transcript) -> list[dict[str, Any]]:
     return entries
 
 
+def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
+    """Noisy share of missing cells where it is above nine in ten and cells that cannot be read count as missing.
+
+    A date format or a word for "yes" that the schema spells otherwise than the table ends here.
+
+    Units: shares of the records.
+    Privacy: none: noisy answers.
+    """
+    entries = []
+    layouts = {layout.field.name: layout for layout in Codec(transcript.schema).layouts}
+    for name, answer in one_way_answers(transcript).items():
+        layout = layouts[name]
+        if layout.missing and layout.fallback == layout.null:
+            records = max(float(np.maximum(answer.counts, 0).sum()), 1.0)
+            count, deviation = float(answer.counts[layout.null]), math.sqrt(answer.variance)
+            if count > max(MOSTLY * records, 2 * deviation):
+                entries.append({"column": name, "noisyShare": round(min(1.0, count / records), 6)})
+    return entries
+
+
 def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts divided by their sum (all zero where the sum is zero)."""
     total = counts.sum()
@@ -124,5 +146,6 @@ def release_summary(
             SINGLE_RELEASE,
         ],
         "unlisted": unlisted_shares(transcript),
+        "mostlyMissing": missing_shares(transcript),
         "oneWays": {"meanDistance": round(mean, 6), "columns": close},
     }

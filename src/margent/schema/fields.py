@@ -102,13 +102,13 @@ def Category(
 ) -> Field:
     """A closed list of texts or whole numbers, or a mapping of values to labels.
 
-    Raises: TypeError for one text, whose letters nobody meant as categories.
+    Raises: SchemaError for one text, whose letters nobody meant as categories.
 
     >>> [item.label for item in Category("sex", {"F": "female", "M": "male"}).listed]
     ['female', 'male']
     """
     if isinstance(categories, str | bytes):
-        raise TypeError(f"categories of {name!r} must be a list of values, not one text")
+        raise SchemaError([Fault("/categories", f"field {name!r}: expected a list of values, found one text")])
     pairs = (
         [{"value": value, "label": label} for value, label in categories.items()]
         if isinstance(categories, Mapping)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,8 @@ class Descent:
     """Records drawn from the model that explains the noisy tables best, then moved until they agree with all.
 
     Fewer than ``enough`` rows are drawn at random from a larger table (of at most ``total`` rows): counts of a
-    few records cannot follow thin cells.
+    few records cannot follow thin cells. Where the measured tables are precise, ``last_sweeps`` fit them alone at the
+    end, without the tables that models filled in.
 
     Privacy: none: post-processing. Source: ours (``docs/how-it-works/dense.md``).
     """
@@ -33,6 +33,7 @@ class Descent:
     settings: DescentSettings = field(default_factory=DescentSettings)
     prior: PosteriorSettings = field(default_factory=PosteriorSettings)
     enough: int = 20_000
+    last_sweeps: int = 3
     name: str = "descent"
 
     def build(self, transcript: Transcript, progress: Progress) -> DescentModel:
@@ -79,15 +80,16 @@ class DescentModel:
             for clique, table in self.belief.targets.items()
             if all(working.size(name) > 1 for name in clique)
         }
-        records = descend(
-            self.belief.records(built, Stream(seed, "descent", "start")),
-            targets,
-            working.names,
-            working.sizes,
-            Stream(seed, "descent", "sweeps"),
-            progress,
-            self.method.settings,
-        )[:rows]
+        records = self.belief.records(built, Stream(seed, "descent", "start"))
+        settings = self.method.settings
+        if self.belief.filled and self.belief.precise:
+            sweeps = Stream(seed, "descent", "filled")
+            records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings)
+            # What was measured has the last word over what models fill in.
+            targets = {clique: table for clique, table in targets.items() if clique not in self.belief.filled}
+            settings = replace(settings, most_sweeps=self.method.last_sweeps)
+        sweeps = Stream(seed, "descent", "sweeps")
+        records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings)[:rows]
         drawn = {name: np.ascontiguousarray(records[:, place]) for place, name in enumerate(working.names)}
         return self.columns.unmerged(drawn, rows, seed)
 
@@ -115,8 +117,8 @@ def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
         )
         known: Evidence = evidence(so_far, working_domain(so_far))
         total = max(known.total, 1.0)
-        singles, _ = improved_one_ways(known, total)
-        noise = {answer.clique[0]: math.sqrt(answer.variance) for answer in before if len(answer.clique) == 1}
+        singles, means = improved_one_ways(known, total)
+        noise = {name: np.sqrt(mean.variance) for name, mean in means.items()}
         biases = [
             product_noise(singles[one], singles[two], (noise.get(one, 0.0), noise.get(two, 0.0)), total)
             for one, two in scores.cliques

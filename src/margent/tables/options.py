@@ -128,7 +128,9 @@ def kind_of_path(path: Path, options: ReadOptions) -> str:
     for suffix in sorted(kinds, key=len, reverse=True):
         if name.endswith(suffix):
             return kinds[suffix]
+    if name.endswith((".xls", ".xlsx", ".xlsm", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".json", ".jsonl")):
+        raise TableError(f"{path}: files of this kind are not read: save the table as CSV or Parquet first")
     raise TableError(
         f"{path}: the kind of file is not clear from its name; known are {', '.join(sorted(kinds))} "
-        "and a folder of Parquet files: rename it, or state its kind"
+        "and a folder of Parquet files: rename it, or state its kind (--kind csv)"
     )

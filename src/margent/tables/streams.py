@@ -76,7 +76,10 @@ def _stream(table: Any) -> Any:
     except Exception:
         reader = None
     if reader is None:
-        raise TableError(f"the {type(table).__name__} does not give a stream of Arrow record batches")
+        raise TableError(
+            f"the {type(table).__name__} does not give a stream of Arrow record batches with named columns; "
+            "pass a DataFrame rather than one of its columns"
+        )
     return reader
 
 
