@@ -517,8 +517,8 @@ def test_one_epsilon_however_it_is_written(tmp_path: Path) -> None:
     budgets = {margent.Budget(written) for written in (1, 1.0, "1", "1.0", "1e0", "2/2")}
     assert len(budgets) == 1
     for written in ("1e-9", "0.01", "10", "1000"):
-        out = tmp_path / written
-        assert synthesize(small_table(tmp_path), schema_file(tmp_path, SMALL), out, epsilon=written) == 0
+        out, rows = tmp_path / written, ("--rows", "50") if written == "1e-9" else ()
+        assert synthesize(small_table(tmp_path), schema_file(tmp_path, SMALL), out, *rows, epsilon=written) == 0
         for facts in (out / "summary.json", out / "charges.json", out / "measurements" / "transcript.json"):
             assert not re.search(r"NaN|Infinity", facts.read_text())
 
@@ -533,6 +533,20 @@ def test_a_large_epsilon_shows_the_table_and_a_tiny_one_does_not(tmp_path: Path)
     ages = [int(row[1]) for row in rows_of(tmp_path / "100" / "synthetic.csv")[1:]]
     assert sum(20 <= age < 70 for age in ages) > 0.98 * len(ages)
     assert deviations["0.001"] > 400 > 100 * deviations["100"], "in records, of which the table has 400"
+
+
+@pytest.mark.usefixtures("no_charge")
+def test_where_even_the_number_of_records_is_noise_somebody_must_say_how_many_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At epsilon 1e-9 the noise of the total is billions, and half of all runs would fill the memory."""
+    schema = schema_file(tmp_path, SMALL)
+    assert synthesize(small_table(tmp_path), schema, tmp_path / "OUT", epsilon="1e-9") == 5
+    assert "--rows" in capsys.readouterr().err
+    assert run(["plan", "--schema", str(schema), "--epsilon", "1e-9", "--expect-rows", "40"]) == 0
+    assert "say --rows" in capsys.readouterr().out
+    assert run(["plan", "--schema", str(schema), "--epsilon", "0.01"]) == 0
+    assert "say --rows" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("rows", ["-1", "3.5", "3.0", "x", "True", "1e3", "+1", " 1"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from margent.counts.source import StreamedCounts
 from margent.errors import SchemaError, UsageError
 from margent.methods import DEFAULT_METHOD, method_named, synthesizer_named
-from margent.plan import make_plan
+from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
@@ -27,6 +27,8 @@ from margent.tables.source import open_table
 from margent.transcript import Transcript
 
 MAX_ROWS = 2**31
+MOST_ROWS_UNASKED = 10**8
+"""Where nobody says how many rows to write, the noisy number of records, but never more than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,7 @@ def synthesize(
     Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
+    _checked_plan(schema, budget, method, rows).require_known_rows()
     measured = measure(table, schema, budget=budget, method=method, rows=rows, read=read, progress=progress)
     return from_transcript(
         measured.transcript,
@@ -88,12 +91,8 @@ def measure(
     Privacy: the transcript is (epsilon, delta)-differentially private for the schema's unit.
     Raises: as `synthesize`.
     """
-    chosen = method_named(method)
-    _require_kinds(schema, budget)
-    if faults := unsupported(schema):
-        raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
-    make_plan(schema, budget, chosen, rows).require_fits()
-    read = read or ReadOptions()
+    _checked_plan(schema, budget, method, rows)
+    chosen, read = method_named(method), read or ReadOptions()
     with open_table(table, schema, read) as source:
         counts = StreamedCounts(source, Codec(schema))
         curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
@@ -119,7 +118,7 @@ def from_transcript(
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
     model = synthesizer_named(synthesizer).build(transcript, progress)
-    codes = model.sample(model.total if rows is None else rows, seed, progress)
+    codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
     return Release(
         transcript=transcript,
         budget=budget,
@@ -129,6 +128,17 @@ def from_transcript(
         kind=kind,
         dialect=dialect or ReadOptions(),
     )
+
+
+def _checked_plan(schema: Schema, budget: Budget, method: str, rows: int | None) -> Plan:
+    """The plan of a run that could be started: everything that schema and options alone can forbid is refused."""
+    chosen = method_named(method)
+    _require_kinds(schema, budget)
+    if faults := unsupported(schema):
+        raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
+    plan = make_plan(schema, budget, chosen, rows)
+    plan.require_fits()
+    return plan
 
 
 def _require_kinds(schema: object, budget: object) -> None:

@@ -23,6 +23,9 @@ BYTES_PER_CELL = 40
 """Exact counts, a block's counts, noise bits, noise and their sum: five 8-byte integers a cell."""
 
 
+MOST_NOISE = 1e6
+"""Records by which the noisy number of records may be off where nobody says how many rows to write."""
+
 COARSE = 0.2
 """Share of the records above which the noise of a single column drowns all but its common values."""
 
@@ -87,6 +90,29 @@ class Plan:
                 f"the plan needs about {gigabytes(self.memory)} of memory and this machine has "
                 f"{gigabytes(have)}; give the widest columns fewer codes, or ask for fewer rows"
             )
+
+    def require_known_rows(self) -> None:
+        """Refuse to write as many rows as the noisy answers say where they say next to nothing about it.
+
+        Raises: PlanError with the noise and the next step.
+        """
+        if self.rows is None and self.total_noise > MOST_NOISE:
+            raise PlanError(
+                f"with so small an epsilon the noisy number of records is off by about {self.total_noise:,.0f}, and so "
+                "many rows would be written: say how many you want (--rows, from public knowledge), or raise epsilon"
+            )
+
+    @property
+    def total_noise(self) -> float:
+        """Standard deviation of the noisy number of records after the first single-column tables.
+
+        Units: records; each table's total has variance (cells) s^2, and totals are weighted by precision.
+        """
+        sizes = dict(self.columns)
+        precision = sum(
+            1 / (sizes[name] * float(scale_squared)) for stage in self.stages for name, scale_squared in stage.columns
+        )
+        return 0.0 if precision == 0 else math.sqrt(1 / precision)
 
     def widest(self, count: int = 3) -> tuple[tuple[str, int], ...]:
         """The columns with most codes."""

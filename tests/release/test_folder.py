@@ -26,7 +26,7 @@ def test_success_leaves_the_folder_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError()])
 def test_any_failure_leaves_nothing(failure: BaseException, tmp_path: Path) -> None:
-    with pytest.raises(type(failure)), whole_folder(tmp_path / "OUT") as draft:
+    with pytest.raises(type(failure)), whole_folder(tmp_path / "OUT") as draft:  # noqa: PT012
         (draft / "a.txt").write_text("a")
         raise failure
     assert list(tmp_path.iterdir()) == []
@@ -51,7 +51,7 @@ def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
 
 
 def test_a_folder_made_meanwhile_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="exists already"), whole_folder(tmp_path / "OUT") as draft:
+    with pytest.raises(UsageError, match="exists already"), whole_folder(tmp_path / "OUT") as draft:  # noqa: PT012
         (draft / "a.txt").write_text("a")
         (tmp_path / "OUT").mkdir()
     assert list((tmp_path / "OUT").iterdir()) == []

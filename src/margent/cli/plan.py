@@ -78,7 +78,7 @@ def plan_text(made: Plan, expected: int | None) -> str:
 
     Privacy: none: a function of schema and options.
     """
-    from margent.plan import cell_error, gigabytes
+    from margent.plan import MOST_NOISE, cell_error, gigabytes
     from margent.release.promise import number
 
     widest = ", ".join(f"{name} ({size})" for name, size in made.widest())
@@ -105,18 +105,24 @@ def plan_text(made: Plan, expected: int | None) -> str:
         verdict = made.verdict(expected)
         lines.append(
             f"Verdict with {expected:,} rows: {verdict.words} (noise of an average column: "
-            f"{100 * verdict.best:.2g} to {100 * verdict.worst:.2g} % of the rows)."
+            f"{_percent(verdict.best)} to {_percent(verdict.worst)} % of the rows)."
         )
         if verdict.too_fine:
             shown = ", ".join(f"{name} ({size:,})" for name, size in verdict.too_fine[:5])
             more = f" and {len(verdict.too_fine) - 5} more" if len(verdict.too_fine) > 5 else ""
             lines.append(
-                f"Too fine for so few rows, so that their noise alone is above a fifth of the rows (codes): {shown}{more}: "
+                f"Too fine for so few rows (noise alone above a fifth of the rows; codes in brackets): {shown}{more}: "
                 "give them wider bins, fewer categories, or role drop."
             )
         lines.extend(
             f"Note: delta {number(made.budget.delta)} is above 1/{expected:,}: the promise could fail for somebody."
             for _ in range(made.budget.delta * expected > 1)
         )
+    if made.total_noise > MOST_NOISE:
+        lines.append(f"Note: say --rows: the noisy number of records is off by about {made.total_noise:,.0f}.")
     lines.extend(f"Note: {advice}" for advice in made.budget.advice)
     return "\n".join(lines) + "\n"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.1 else f"{100 * share:.0f}"

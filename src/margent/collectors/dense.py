@@ -111,7 +111,10 @@ class Dense:
             scores = (self._scores(curator, pairs, singles, merges, share),)
             left -= share
         owned = dict(zip(columns, (float(part) for part in parts), strict=True))
-        bought, more = self._program(scores, singles, noise, owned, total, float(left))
+        # The program reckons with noise of variance 1/(2 rho); a wider sensitivity is a smaller budget.
+        unit = float(marginal_sensitivity_squared(curator.relation))
+        owned = {name: part / unit for name, part in owned.items()}
+        bought, more = self._program(scores, singles, noise, owned, total, float(left) / unit)
         answers: tuple[Answer, ...] = (
             *one_ways,
             *scores,

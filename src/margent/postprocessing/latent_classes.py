@@ -136,7 +136,9 @@ def fit_latent_classes(
             shares, logs, weights[0], starts, base32, logs32, single,
             settings.spread * total, settings.pull, gradient, weight_gradient,
         )  # fmt: skip
-        rate = settings.rate * (0.5 * (1 + math.cos(math.pi * step / settings.steps)) + 0.02)
+        # A smooth fall from one to zero, without a library cosine whose last bits differ between machines.
+        gone = step / settings.steps
+        rate = settings.rate * (1 - gone * gone * (3 - 2 * gone) + 0.02)
         scales = 1 / (1 - 0.9**step), 1 / (1 - 0.99**step)
         adam_step(logits, gradient, moments[0], moments[1], rate, *scales)
         adam_step(weight_logits, weight_gradient, moments[2], moments[3], rate, *scales)

@@ -74,8 +74,8 @@ def unlisted_warning(column: str, noisy_share: float) -> str:
     Privacy: none: a noisy answer, which was paid for.
     """
     return (
-        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are not in the schema's list "
-        f"or cannot be read, and are left out of the synthetic table: check spelling, case and spaces of its "
+        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are not in the schema's "
+        f"list or cannot be read, and are left out of the synthetic table: check spelling, case and spaces of its "
         f"categories, its type and its format"
     )
 
@@ -86,9 +86,9 @@ def missing_warning(column: str, noisy_share: float) -> str:
     Privacy: none: a noisy answer, which was paid for.
     """
     return (
-        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are missing or could not be "
-        f"read: if that is not so in your table, check how the schema spells its values (format of dates and numbers, "
-        f"words of booleans, categories); `margent schema check` shows it"
+        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are missing or could not "
+        f"be read: if that is not so in your table, check how the schema spells its values (format of dates and "
+        f"numbers, words of booleans, categories); `margent schema check` shows it"
     )
 
 

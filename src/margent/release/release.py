@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class Release:
     codes: NDArray[np.int32]
     seed: int
     kind: str
-    dialect: ReadOptions = ReadOptions()
+    dialect: ReadOptions = field(default_factory=ReadOptions)
 
     def __repr__(self) -> str:
         return (
