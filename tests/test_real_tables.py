@@ -78,22 +78,21 @@ def test_every_cell_lies_inside_the_schema_and_columns_keep_their_order(
         assert outside(field, document.get("missingValues", [""]), made[field["name"]]) == [], field["name"]
 
 
-@pytest.mark.parametrize("first", ["", "?"])
-def test_missing_cells_are_written_as_the_first_token(first: str, shared: Path, tmp_path: Path) -> None:
-    """The table spells a missing cell "?", the schema lists "" before it; with "?" listed first, "?" is written."""
+@pytest.mark.parametrize("listed", [["", "?"], ["?", ""]])
+def test_missing_cells_come_back_as_the_column_spells_them(listed: list[str], shared: Path, tmp_path: Path) -> None:
+    """The table spells a missing cell "?" in three columns, which list it beside the table's own empty cell."""
     document = json.loads((shared / "data" / "adult" / "schema.json").read_text())
     gappy = [field for field in document["fields"] if "?" in field.get("missingValues", ())]
     assert {field["name"] for field in gappy} >= {"workclass", "occupation"}
     for field in gappy:
-        field["missingValues"].sort(key=lambda token: token != first)
+        field["missingValues"] = listed
     (tmp_path / "schema.json").write_text(json.dumps(document))
     table = synthesize(shared, "adult", tmp_path / "schema.json", tmp_path / "OUT", "--method", "privsyn")
     real, made = columns_of(table), columns_of(tmp_path / "OUT" / "synthetic.csv.gz")
-    other = "" if first else "?"
     for field in gappy:
-        assert made[field["name"]][other] == 0
+        assert made[field["name"]][""] == 0
     # 2,799 of 48,842 cells are missing; the noise of this count has a deviation of about 20.
-    assert made["workclass"][first] == pytest.approx(real["workclass"]["?"], abs=300)
+    assert made["workclass"]["?"] == pytest.approx(real["workclass"]["?"], abs=300)
 
 
 def test_a_planted_cell_outside_the_schema_is_found(shared: Path) -> None:

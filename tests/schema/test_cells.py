@@ -130,7 +130,7 @@ def test_missing_tokens_with_cells_of_their_own() -> None:
     assert codes(field, [None], pa.string()) == [1]
     codec = Codec(Schema([field], unit="row"))
     assert codec.labels["x"] == ("a", "(missing)", "not asked", "(missing: -9)")
-    assert codec.decode_text(np.arange(4).reshape(-1, 1), seed=0)["x"].to_pylist() == ["a", "", "-8", "-9"]
+    assert codec.decode_text(np.arange(4).reshape(-1, 1), seed=0)["x"].to_pylist() == ["a", "NA", "-8", "-9"]
 
 
 def test_typed_cells_compare_with_categories_as_text() -> None:

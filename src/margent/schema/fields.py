@@ -93,8 +93,15 @@ class Schema:
         return tuple(field.name for field in self.fields if field.role != "drop")
 
     def missing_of(self, field: Field) -> tuple[MissingToken, ...]:
-        """The missing tokens that hold for a field: its own, or the table's."""
-        return tuple(self.missing) if field.missing is None else field.missing
+        """The missing tokens that hold for a field: its own, or the table's.
+
+        Those that the field adds to the table's come first: the first is how a missing cell is written, and a
+        token that is listed for one column alone is how that column spells it.
+        """
+        if field.missing is None:
+            return tuple(self.missing)
+        everywhere = {token.text for token in self.missing}
+        return tuple(sorted(field.missing, key=lambda token: token.text in everywhere))
 
 
 def Category(
