@@ -319,7 +319,7 @@ def test_a_column_that_cannot_be_read_is_told_from_the_noisy_answer(
     people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Dates in another format than the schema's are counted as missing; nobody would notice before publishing."""
-    rows = [[*row[:3], "31/12/2021" if row[3] else "", row[4]] for row in people_rows(400)]
+    rows = [[*row[:3], "31/12/2021" if row[3] else "", row[4]] for row in people_rows(4000)]
     table = write_csv(tmp_path / "t.csv", rows)
     assert synthesize(table, people_schema, tmp_path / "OUT") == 0
     said = capsys.readouterr().out

@@ -106,13 +106,13 @@ def fit_latent_classes(
     Privacy: none: post-processing.
     """
     starts = np.cumsum([0, *domain.sizes]).astype(np.int64)
-    floor = [np.maximum(base[name], 0.5) for name in domain.names]
-    q = np.concatenate([values / values.sum() for values in floor])
     if not pairs:
         # Without a table of two columns there is nothing to tell classes apart by: one class, independence.
         alone = [np.maximum(base[name], 0.0) for name in domain.names]
         even = [values / values.sum() if values.sum() > 0 else values + 1 / values.size for values in alone]
-        return LatentClasses(domain, starts, np.ones(1), np.concatenate(even)[:, np.newaxis])
+        return LatentClasses(domain, starts, np.ones(1), np.concatenate([*even, np.zeros(0)])[:, np.newaxis])
+    floor = [np.maximum(base[name], 0.5) for name in domain.names]
+    q = np.concatenate([values / values.sum() for values in floor])
     noise = sorted(math.sqrt(float(table.variance.mean())) for table in pairs)
     supported = settings.richness * math.sqrt(total / noise[len(noise) // 2]) if noise else 1.0
     classes = round(min(max(supported, settings.classes[0]), settings.classes[1]))
