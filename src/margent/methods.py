@@ -43,7 +43,7 @@ METHODS: tuple[Method, ...] = (
         PrivSyn(),
         Gum(),
         "all one-way tables, a score for every pair, then the pairs (and small merged tables) worth their noise",
-        "tables of up to some hundred columns with many weak dependences",
+        "comparison with the literature; many weak dependences at a larger budget",
         "Zhang et al., PrivSyn, USENIX Security 2021, with its errors corrected",
     ),
     Method(

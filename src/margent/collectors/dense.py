@@ -12,7 +12,7 @@ import numpy as np
 
 from margent.collectors.allocation import allocate
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage
+from margent.collectors.stage import Stage, candidates_note
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
 from margent.errors import UsageError
 from margent.postprocessing.dependence import Counts, distances_from_independence, product_noise
@@ -73,7 +73,7 @@ class Dense:
                 largest=max(cells),
                 cells=sum(cells),
                 scale_squared=budget.account.gaussian_scale(sensitivity_squared, budget.total * self.score_share),
-                note="one score a pair",
+                note=candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
                 scores=True,
             ),
             Stage(

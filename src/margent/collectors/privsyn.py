@@ -13,7 +13,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.combine import combine
 from margent.collectors.densemarg import connect, select_pairs, shrunk
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage
+from margent.collectors.stage import Stage, candidates_note
 from margent.errors import UsageError
 from margent.postprocessing.merging import merge_low_counts
 from margent.privacy.budget import Budget
@@ -91,7 +91,7 @@ class PrivSyn:
                 largest=max(cells),
                 cells=sum(cells),
                 scale_squared=score_scale / SCORE_LATTICE["indif"] ** 2,
-                note="one score a pair",
+                note=candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
                 scores=True,
             ),
             Stage(

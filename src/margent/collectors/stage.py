@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,3 +28,20 @@ class Stage:
     note: str = ""
     scores: bool = False
     columns: tuple[tuple[str, Fraction], ...] = ()
+
+
+def candidates_note(cells: Sequence[int], cap: int) -> str:
+    """How many pairs are candidates and how many are over the cap (merging rare codes may bring some under it).
+
+    Privacy: none: public facts only.
+
+    >>> candidates_note([10, 2000], 1000)
+    'one score a pair; candidates: 1 of 2 pairs, 1 is over the cap of 1,000 cells unless rare codes are merged'
+    """
+    over = sum(count > cap for count in cells)
+    if not over:
+        return f"one score a pair; candidates: all {len(cells):,} pairs, each under the cap of {cap:,} cells"
+    return (
+        f"one score a pair; candidates: {len(cells) - over:,} of {len(cells):,} pairs, {over:,} "
+        f"{'is' if over == 1 else 'are'} over the cap of {cap:,} cells unless rare codes are merged"
+    )
