@@ -6,6 +6,7 @@ Every figure here is computed from the transcript and the synthetic codes. The r
 from __future__ import annotations
 
 import math
+import operator
 import platform
 import secrets
 from fractions import Fraction
@@ -45,6 +46,18 @@ def one_way_answers(transcript: Transcript) -> dict[str, NoisyMarginal]:
     return best
 
 
+def noisy_records(transcript: Transcript) -> float:
+    """The number of records by the noisy tables: the mean of their totals, weighted by precision; at least 1.
+
+    Units: records; the total of a table of c cells has variance c s^2.
+    Privacy: none: noisy answers.
+    """
+    weights = [1 / (answer.counts.size * float(answer.variance)) for answer in transcript.marginals]
+    totals = [float(answer.counts.sum()) for answer in transcript.marginals]
+    whole = sum(weights)
+    return max(1.0, sum(map(operator.mul, weights, totals)) / whole) if whole else 1.0
+
+
 def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str, Any]]:
     """Total variation between synthetic and noisy one-way tables, beside what the noise alone would give.
 
@@ -77,13 +90,12 @@ def unlisted_shares(transcript: Transcript) -> list[dict[str, Any]]:
     Privacy: none: noisy answers.
     """
     entries = []
-    codes = Codec(transcript.schema).unlisted_codes
+    codes, records = Codec(transcript.schema).unlisted_codes, noisy_records(transcript)
     for name, answer in one_way_answers(transcript).items():
         if name in codes:
-            records = max(float(np.maximum(answer.counts, 0).sum()), 1.0)
             count, deviation = float(answer.counts[codes[name]]), math.sqrt(answer.variance)
             if count > max(WORTH_A_WARNING * records, 2 * deviation):
-                entries.append({"column": name, "noisyShare": round(count / records, 6)})
+                entries.append({"column": name, "noisyShare": round(min(1.0, count / records), 6)})
     return entries
 
 
@@ -97,10 +109,10 @@ def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
     """
     entries = []
     layouts = {layout.field.name: layout for layout in Codec(transcript.schema).layouts}
+    records = noisy_records(transcript)
     for name, answer in one_way_answers(transcript).items():
         layout = layouts[name]
         if layout.missing and layout.fallback == layout.null:
-            records = max(float(np.maximum(answer.counts, 0).sum()), 1.0)
             count, deviation = float(answer.counts[layout.null]), math.sqrt(answer.variance)
             if count > max(MOSTLY * records, 2 * deviation):
                 entries.append({"column": name, "noisyShare": round(min(1.0, count / records), 6)})
