@@ -15,7 +15,7 @@ from margent.collectors.one_ways import informative_columns, one_way_requests, o
 from margent.collectors.stage import Stage, candidates_note
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
 from margent.errors import UsageError
-from margent.postprocessing.dependence import Counts, distances_from_independence, product_noise
+from margent.postprocessing.dependence import Counts, score_distances
 from margent.postprocessing.merging import merge_low_counts
 from margent.postprocessing.posterior import improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
@@ -107,8 +107,12 @@ class Dense:
         pairs = self._candidates(domain.merged(merges))
         scores: tuple[Scores, ...] = ()
         share = budget.total * self.score_share
-        if pairs and self._score_noise(curator, len(pairs), share) <= self.score_noise * total:
-            scores = (self._scores(curator, pairs, singles, merges, share),)
+        sensitivity_squared = score_sensitivity_squared("independence", len(pairs), curator.relation)
+        scale_squared = curator.account.gaussian_scale(sensitivity_squared, share) if pairs else Fraction(0)
+        if pairs and math.sqrt(scale_squared) <= self.score_noise * total:
+            # Distances of all candidates from independence: one Gaussian release of L2 sensitivity sqrt(m).
+            request = ScoreRequest("independence", pairs, scale_squared, merged=bool(merges), expected=singles)
+            scores = (curator.scores(request, label="dependence of pairs", merges=merges),)
             left -= share
         owned = dict(zip(columns, (float(part) for part in parts), strict=True))
         # The program reckons with noise of variance 1/(2 rho); a wider sensitivity is a smaller budget.
@@ -142,26 +146,6 @@ class Dense:
         pairs = (clique(pair) for pair in combinations(several, 2))
         return tuple(pair for pair in pairs if domain.cells(pair) <= self.max_pair_cells)
 
-    @staticmethod
-    def _score_noise(curator: Curator, pairs: int, share: Fraction) -> float:
-        """Noise parameter s of a score in records."""
-        sensitivity_squared = score_sensitivity_squared("independence", pairs, curator.relation)
-        return math.sqrt(curator.account.gaussian_scale(sensitivity_squared, share))
-
-    def _scores(
-        self,
-        curator: Curator,
-        pairs: tuple[Clique, ...],
-        singles: Mapping[str, Counts],
-        merges: Mapping[str, Merge],
-        share: Fraction,
-    ) -> Scores:
-        """Distances of all candidates from independence: one Gaussian release of L2 sensitivity sqrt(m)."""
-        sensitivity_squared = score_sensitivity_squared("independence", len(pairs), curator.relation)
-        scale_squared = curator.account.gaussian_scale(sensitivity_squared, share)
-        request = ScoreRequest("independence", pairs, scale_squared, merged=bool(merges), expected=singles)
-        return curator.scores(request, label="dependence of pairs", merges=merges)
-
     def _program(
         self,
         scores: Sequence[Scores],
@@ -174,12 +158,7 @@ class Dense:
         """Budgets of the pairs and of further one-ways that are predicted to lower the error most."""
         pairs = scores[0].cliques if scores else ()
         sketches = {name: sketch(counts) for name, counts in singles.items()}
-        biases = [product_noise(singles[one], singles[two], (noise[one], noise[two]), total) for one, two in pairs]
-        distances = (
-            distances_from_independence(scores[0].records(), np.array(biases), float(scores[0].variance), total)
-            if scores
-            else np.zeros(0)
-        )
+        distances = score_distances(scores[0], singles, noise, total) if scores else np.zeros(0)
         expected, weights = stacked([pair_sketch(sketches[one], sketches[two], total) for one, two in pairs])
         columns = list(owned)
         program = Program(

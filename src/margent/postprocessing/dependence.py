@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+
+from margent.transcript import Scores
 
 Counts = NDArray[np.float64]
 MEAN_ABSOLUTE = 0.8
@@ -29,6 +32,20 @@ def product_noise(
     column_noise = np.broadcast_to(np.asarray(deviations[1], dtype=np.float64), second.shape)[second > 0]
     spread = np.sqrt(np.square(np.outer(row_noise, columns)) + np.square(np.outer(rows, column_noise)))
     return MEAN_ABSOLUTE * float(spread.sum()) / total
+
+
+def score_distances(scores: Scores, singles: Mapping[str, Counts], noise: Mapping[str, Counts], total: float) -> Counts:
+    """What noisy scores say of each pair's distance from independence, without the one-ways' noise.
+
+    Shapes: one entry a clique of ``scores``; ``singles`` are the one-ways the scores were measured from and
+    ``noise`` their parameters s, one a code (none where a column has none).
+    Units: records. Privacy: none: post-processing.
+    """
+    biases = [
+        product_noise(singles[one], singles[two], (noise.get(one, 0.0), noise.get(two, 0.0)), total)
+        for one, two in scores.cliques
+    ]
+    return distances_from_independence(scores.records(), np.array(biases), float(scores.variance), total)
 
 
 def distances_from_independence(scores: Counts, biases: Counts, variance: float, total: float) -> Counts:

@@ -145,14 +145,14 @@ def _best_model(
     Without scores: the one that leaves least of the tables that are no edges of the forest.
     """
     lost = dict.fromkeys(models, 0.0)
-    for name, table_of in models.items():
-        if distances:
-            for pair, distance in distances.items():
-                apart = _apart(table_of(pair, total), independence(pair, singles, total))
-                lost[name] += (apart - distance) ** 2
-        else:
-            for pair, table in pairs.items():
-                if pair not in forest.edges:
+    for pair, distance in distances.items():
+        flat = independence(pair, singles, total)
+        for name, table_of in models.items():
+            lost[name] += (_apart(table_of(pair, total), flat) - distance) ** 2
+    if not distances:
+        for pair, table in pairs.items():
+            if pair not in forest.edges:
+                for name, table_of in models.items():
                     lost[name] += float((np.square(table.values - table_of(pair, total)) / table.variance).sum())
     # A forest makes up no dependence between columns that nothing joins, so it wins a tie.
     return min(lost, key=lambda name: (lost[name], name != "forest"))

@@ -6,15 +6,16 @@ Every figure here is computed from the transcript and the synthetic codes. The r
 from __future__ import annotations
 
 import math
-import operator
 import platform
 import secrets
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.tables import Table, mean_total
 from margent.privacy.budget import Budget
 from margent.release.promise import (
     SINGLE_RELEASE,
@@ -52,10 +53,11 @@ def noisy_records(transcript: Transcript) -> float:
     Units: records; the total of a table of c cells has variance c s^2.
     Privacy: none: noisy answers.
     """
-    weights = [1 / (answer.counts.size * float(answer.variance)) for answer in transcript.marginals]
-    totals = [float(answer.counts.sum()) for answer in transcript.marginals]
-    whole = sum(weights)
-    return max(1.0, sum(map(operator.mul, weights, totals)) / whole) if whole else 1.0
+    tables = [
+        Table(answer.clique, answer.counts.astype(np.float64), np.full(answer.counts.shape, float(answer.variance)))
+        for answer in transcript.marginals
+    ]
+    return max(1.0, mean_total(tables))
 
 
 def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str, Any]]:
@@ -89,14 +91,7 @@ def unlisted_shares(transcript: Transcript) -> list[dict[str, Any]]:
     Units: shares of the records.
     Privacy: none: noisy answers.
     """
-    entries = []
-    codes, records = Codec(transcript.schema).unlisted_codes, noisy_records(transcript)
-    for name, answer in one_way_answers(transcript).items():
-        if name in codes:
-            count, deviation = float(answer.counts[codes[name]]), math.sqrt(answer.variance)
-            if count > max(WORTH_A_WARNING * records, 2 * deviation):
-                entries.append({"column": name, "noisyShare": round(min(1.0, count / records), 6)})
-    return entries
+    return _shares_above(transcript, Codec(transcript.schema).unlisted_codes, WORTH_A_WARNING)
 
 
 def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
@@ -107,14 +102,21 @@ def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
     Units: shares of the records.
     Privacy: none: noisy answers.
     """
-    entries = []
-    layouts = {layout.field.name: layout for layout in Codec(transcript.schema).layouts}
-    records = noisy_records(transcript)
+    codes = {
+        layout.field.name: layout.null
+        for layout in Codec(transcript.schema).layouts
+        if layout.missing and layout.fallback == layout.null
+    }
+    return _shares_above(transcript, codes, MOSTLY)
+
+
+def _shares_above(transcript: Transcript, codes: Mapping[str, int], least: float) -> list[dict[str, Any]]:
+    """Noisy shares of one code a column, where they are above ``least`` and two deviations of their noise."""
+    entries, records = [], noisy_records(transcript)
     for name, answer in one_way_answers(transcript).items():
-        layout = layouts[name]
-        if layout.missing and layout.fallback == layout.null:
-            count, deviation = float(answer.counts[layout.null]), math.sqrt(answer.variance)
-            if count > max(MOSTLY * records, 2 * deviation):
+        if name in codes:
+            count, deviation = float(answer.counts[codes[name]]), math.sqrt(answer.variance)
+            if count > max(least * records, 2 * deviation):
                 entries.append({"column": name, "noisyShare": round(min(1.0, count / records), 6)})
     return entries
 

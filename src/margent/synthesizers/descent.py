@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.dependence import distances_from_independence, product_noise
+from margent.postprocessing.dependence import score_distances
 from margent.postprocessing.posterior import Posterior, PosteriorSettings, improved_one_ways, posterior
 from margent.postprocessing.tables import Evidence, Table, evidence, working_domain
 from margent.progress import Progress, silent
@@ -119,10 +119,6 @@ def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
         total = max(known.total, 1.0)
         singles, means = improved_one_ways(known, total)
         noise = {name: np.sqrt(mean.variance) for name, mean in means.items()}
-        biases = [
-            product_noise(singles[one], singles[two], (noise.get(one, 0.0), noise.get(two, 0.0)), total)
-            for one, two in scores.cliques
-        ]
-        apart = distances_from_independence(scores.records(), np.array(biases), float(scores.variance), total)
+        apart = score_distances(scores, singles, noise, total)
         distances |= dict(zip(scores.cliques, apart.tolist(), strict=True))
     return distances
