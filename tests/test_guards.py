@@ -18,7 +18,9 @@ from margent.errors import BudgetError, TranscriptError
 from margent.methods import METHODS, Method
 from margent.pipeline import from_transcript
 from margent.privacy.curator import DataCurator
+from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
+from margent.privacy.queries import marginal_law
 from margent.privacy.replay import ReplayCurator
 from margent.privacy.requests import MarginalRequest
 from margent.release.measurements import measurement_files
@@ -127,10 +129,32 @@ def columns_of(records: int, seed: int) -> list[NDArray[np.uint16]]:
     ]
 
 
-def collected(method: Method, columns: Sequence[NDArray[np.uint16]], noise: PinnedNoise) -> Transcript:
-    budget = Budget(epsilon=2, delta="1e-6")
+class PinnedLaplace(PinnedNoise):
+    """As `PinnedNoise`, for a law given by its scale."""
+
+    def __call__(self, count: int, scale: Fraction) -> NDArray[np.int64]:
+        return super().__call__(count, 2 * scale**2)
+
+
+def first_of(scores: list[int], epsilon: Fraction, sensitivity: Fraction) -> int:
+    """A choice that does not look at the scores."""
+    return 0
+
+
+BUDGETS = {"gdp": Budget(epsilon=2, delta="1e-6"), "pure": Budget(epsilon=2, accountant="pure")}
+with_budgets = pytest.mark.parametrize("budget", BUDGETS.values(), ids=list(BUDGETS))
+
+
+def collected(
+    method: Method,
+    columns: Sequence[NDArray[np.uint16]],
+    noise: PinnedNoise,
+    budget: Budget = BUDGETS["gdp"],
+) -> Transcript:
     source = CodedCounts(columns, Codec(SCHEMA).domain)
-    curator = DataCurator(SCHEMA, source, Ledger(budget), noise=noise)
+    curator = DataCurator(
+        SCHEMA, source, Ledger(budget), noise=noise, laplace_noise=PinnedLaplace.of(noise), chooser=first_of
+    )
     return method.collector.collect(curator, budget)
 
 
@@ -151,7 +175,7 @@ def test_replay_insists_on_the_recorded_questions() -> None:
     privsyn = METHODS[0]
     first = collected(privsyn, columns_of(500, 1), PinnedNoise())
     with pytest.raises(TranscriptError, match="question 1 differs"):
-        ReplayCurator(first).measure([MarginalRequest(("a",), Fraction(1024))], label="another question")
+        ReplayCurator(first).measure([MarginalRequest(("a",), Gaussian(Fraction(1024)))], label="another question")
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -190,8 +214,8 @@ def test_every_look_is_paid_for_before_it_happens() -> None:
     ledger = Ledger(budget)
     watched = Watched(CodedCounts(columns_of(100, 1), Codec(SCHEMA).domain), ledger)
     curator = DataCurator(SCHEMA, watched, ledger)
-    scale = curator.account.gaussian_scale(Fraction(1), budget.total / 4)
-    curator.measure([MarginalRequest(("a",), scale), MarginalRequest(("b",), scale)], label="two")
+    law = marginal_law(budget.total / 4, curator.relation, curator.account)
+    curator.measure([MarginalRequest(("a",), law), MarginalRequest(("b",), law)], label="two")
     assert watched.looks == [2]
 
 
@@ -200,9 +224,9 @@ def test_a_refused_charge_leaves_data_and_ledger_untouched() -> None:
     ledger = Ledger(budget)
     watched = Watched(CodedCounts(columns_of(100, 1), Codec(SCHEMA).domain), ledger)
     curator = DataCurator(SCHEMA, watched, ledger)
-    scale = curator.account.gaussian_scale(Fraction(1), budget.total * 2 / 3)
+    law = marginal_law(budget.total * 2 / 3, curator.relation, curator.account)
     with pytest.raises(BudgetError):
-        curator.measure([MarginalRequest(("a",), scale), MarginalRequest(("b",), scale)], label="two")
+        curator.measure([MarginalRequest(("a",), law), MarginalRequest(("b",), law)], label="two")
     assert watched.looks == []
     assert ledger.charges == ()
 

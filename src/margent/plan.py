@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from margent.collectors.stage import Stage
@@ -43,8 +42,8 @@ class Verdict:
     """What noise does to an average single column, from ``best`` to ``worst``, and the columns it would drown.
 
     Units: expected total variation between true and noisy one-way table, a share of the records: half of
-    s sqrt(2/pi) a cell times its cells. ``worst``: from the first answers alone; ``best``: had the whole budget
-    gone into single columns.
+    a cell's mean absolute noise times its cells. ``worst``: from the first answers alone; ``best``: had the whole
+    budget gone into single columns.
     """
 
     best: float
@@ -106,12 +105,10 @@ class Plan:
     def total_noise(self) -> float:
         """Standard deviation of the noisy number of records after the first single-column tables.
 
-        Units: records; each table's total has variance (cells) s^2, and totals are weighted by precision.
+        Units: records; each table's total has (cells) times the variance of one, and totals are weighted by precision.
         """
         sizes = dict(self.columns)
-        precision = sum(
-            1 / (sizes[name] * float(scale_squared)) for stage in self.stages for name, scale_squared in stage.columns
-        )
+        precision = sum(1 / (sizes[name] * float(law.variance)) for stage in self.stages for name, law in stage.columns)
         return 0.0 if precision == 0 else math.sqrt(1 / precision)
 
     def widest(self, count: int = 3) -> tuple[tuple[str, int], ...]:
@@ -127,10 +124,10 @@ class Plan:
         sizes = [(name, size) for name, size in self.columns if size > 1]
         if one_way is None or not sizes:
             return Verdict(0.0, 0.0, "there is nothing to measure: every column has one possible value", ())
-        scales = dict(one_way.columns)
-        first = [0.5 * cell_error(scales[name]) * size / max(expected_rows, 1) for name, size in sizes]
+        laws = dict(one_way.columns)
+        first = [0.5 * laws[name].mean_absolute * size / max(expected_rows, 1) for name, size in sizes]
         # The later stages tell more about single columns too: at best as if the whole budget had bought them.
-        best = [error * math.sqrt(one_way.share) for error in first]
+        best = [error * float(one_way.share) ** (1 / self.budget.account.scale_power) for error in first]
         middle = sum(min(1.0, math.sqrt(low * high)) for low, high in zip(best, first, strict=True)) / len(sizes)
         too_fine = [column for column, error in zip(sizes, best, strict=True) if error > COARSE]
         return Verdict(
@@ -204,15 +201,6 @@ def gigabytes(count: int) -> str:
     return f"{count / 2**30:,.1f} GiB"
 
 
-def cell_error(scale_squared: Fraction) -> float:
-    """Mean absolute error of one noisy cell in records: s sqrt(2/pi).
-
-    >>> round(cell_error(Fraction(100)), 2)
-    7.98
-    """
-    return math.sqrt(2 * scale_squared / math.pi)
-
-
 def _stage_to_json(stage: Stage, expected_rows: int | None) -> dict[str, Any]:
     document: dict[str, Any] = {
         "name": stage.name,
@@ -222,8 +210,9 @@ def _stage_to_json(stage: Stage, expected_rows: int | None) -> dict[str, Any]:
         "cells": stage.cells,
         "note": stage.note,
     }
-    if stage.scale_squared is not None:
-        document["cellErrorRecords"] = cell_error(stage.scale_squared)
+    if stage.law is not None:
+        document["noise"] = stage.law.mechanism
+        document["cellErrorRecords"] = stage.law.mean_absolute
         if expected_rows:
             document["cellErrorShare"] = document["cellErrorRecords"] / expected_rows
     return document

@@ -27,7 +27,7 @@ class NoisyMarginal:
 
     Shapes: ``counts`` is int64 with one axis a name of ``clique``, in that order; axis sizes are those of the
     domain, or of the transcript's merges where ``merged`` is true.
-    Units: records; ``variance`` is the noise parameter s^2 of each cell (records squared).
+    Units: records; ``variance`` is that of each cell's noise (records squared), as its law states it.
     Privacy: the charge at ``charge`` in the transcript's list paid for it.
     """
 
@@ -43,7 +43,7 @@ class Scores:
     """Noisy scores, one a clique, in units of ``1 / denominator`` of a record; each has its own draw.
 
     Shapes: ``values`` is int64, one entry a clique.
-    Units: ``values / denominator`` records; ``variance`` is the noise parameter s^2 in records squared.
+    Units: ``values / denominator`` records; ``variance`` is that of the noise, in records squared.
     Privacy: one charge for the whole vector.
     """
 
@@ -61,7 +61,20 @@ class Scores:
         return scaled
 
 
-Answer = NoisyMarginal | Scores
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The cliques that the exponential mechanism chose among the charge's, in the order chosen; no score is told.
+
+    Privacy: one charge, which names the candidates, for all choices.
+    """
+
+    kind: str
+    cliques: tuple[Clique, ...]
+    charge: int
+    merged: bool = False
+
+
+Answer = NoisyMarginal | Scores | Choice
 
 
 @dataclass(frozen=True, eq=False)

@@ -222,9 +222,9 @@ def test_stages_bound_what_is_asked(sizes: tuple[int, ...], epsilon: str) -> Non
         tables = [made.domain.cells(clique) for charge in bought for clique in charge.cliques]
         assert sum(tables) <= stage.cells
         assert max(tables, default=0) <= stage.largest
-    assert max(answer.variance for answer in made.marginals if answer.charge == 0) <= stages[0].scale_squared
+    assert max(answer.variance for answer in made.marginals if answer.charge == 0) <= stages[0].law.variance  # type: ignore[union-attr]
     for scores in scores_in(made):
-        assert scores.variance == stages[1].scale_squared
+        assert scores.variance == stages[1].law.variance  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("parts", [[1.0], [3.0, 1.0, 1e-3], [0.1] * 7, [2.0**-place for place in range(20)]])

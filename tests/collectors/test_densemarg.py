@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,15 +10,19 @@ from hypothesis import strategies as st
 from margent.collectors.densemarg import connect, select_pairs, shrunk
 
 
-def algorithm_1(phi: list[float], cells: list[int], deviation: float) -> list[int]:
-    """As printed: noise error summed over the chosen tables with their own budgets, all candidates each time."""
+def algorithm_1(phi: list[float], cells: list[int], one: float, power: int) -> list[int]:
+    """As printed: noise error summed over the chosen tables with their own budgets, all candidates each time.
+
+    ``one``: mean absolute noise of a cell that has the whole budget; a share x of it has x^(-1/power) times that.
+    """
 
     def error(chosen: list[int]) -> float:
-        whole = sum(cells[place] ** (2 / 3) for place in chosen)
+        growth = power / (power + 1)
+        whole = sum(cells[place] ** growth for place in chosen)
         noise = 0.0
         for place in chosen:
-            share = cells[place] ** (2 / 3) / whole
-            noise += cells[place] * math.sqrt(2 / math.pi) * deviation / math.sqrt(share)
+            share = cells[place] ** growth / whole
+            noise += cells[place] * one * share ** (-1 / power)
         return noise + sum(max(phi[place], 0.0) for place in range(len(phi)) if place not in chosen)
 
     chosen: list[int] = []
@@ -35,12 +37,13 @@ def algorithm_1(phi: list[float], cells: list[int], deviation: float) -> list[in
 @given(
     st.lists(st.tuples(st.floats(-500, 20000), st.integers(4, 5000)), min_size=1, max_size=9, unique=True),
     st.floats(0.5, 60),
+    st.sampled_from([1, 2]),
 )
 @settings(deadline=None)
-def test_greedy_is_algorithm_1(pairs: list[tuple[float, int]], deviation: float) -> None:
+def test_greedy_is_algorithm_1(pairs: list[tuple[float, int]], one: float, power: int) -> None:
     phi, cells = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    chosen = select_pairs(np.array(phi), cells, deviation)
-    assert sorted(chosen) == sorted(algorithm_1(phi, cells, deviation))
+    chosen = select_pairs(np.array(phi), cells, one, scale_power=power)
+    assert sorted(chosen) == sorted(algorithm_1(phi, cells, one, power))
 
 
 def test_cheap_strong_pairs_come_first_and_hopeless_ones_never() -> None:

@@ -157,10 +157,45 @@ def test_all_faults_of_all_charges_come_at_once() -> None:
     assert lines[4] == "  charge 2 (?): is not a Charge"
 
 
+def choice(cost: Fraction, **changes: object) -> Charge:
+    """One choice at epsilon 1/10 among one candidate, in the zcdp account."""
+    facts: dict[str, object] = {"epsilon": Fraction(1, 10), "scale_squared": None}
+    return gaussian(account="zcdp", mechanism="exponential", cost=cost, **(facts | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": None}, "epsilon of a choice must be a Fraction above 0"),
+        ({"epsilon": Fraction(11, 100)}, "less than its choices can"),
+        ({"choices": 2}, "from 1 to its 1 candidates"),
+        ({"choices": 0}, "from 1 to its 1 candidates"),
+        ({"choices": 2, "cliques": (("a",), ("b",))}, "less than its choices can"),
+        ({"scale_squared": Fraction(1)}, "no noise scale"),
+    ],
+)
+def test_choices_below_their_price_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(BudgetError, match=message):
+        Ledger(Budget(1, accountant="zcdp")).spend([choice(Fraction(1, 800), **changes)])
+
+
+def test_laplace_noise_below_its_price_is_refused() -> None:
+    right = laplace(Fraction(1, 3))
+    with pytest.raises(BudgetError, match="less than Laplace noise can"):
+        Ledger(PURE).spend([dataclasses.replace(right, cost=Fraction(333, 1000))])
+    with pytest.raises(BudgetError, match="squares of fractions"):
+        Ledger(PURE).spend([dataclasses.replace(right, scale_squared=Fraction(10))])
+
+
+def test_a_pure_ledger_takes_no_gaussian_noise() -> None:
+    with pytest.raises(BudgetError, match="no budget with delta 0 can pay for"):
+        Ledger(PURE).spend([gaussian(account="pure", cost=Fraction(1, 2))])
+
+
 def test_exponential_charges_pass() -> None:
     ledger = Ledger(Budget(1, accountant="zcdp"))
     cost = ledger.budget.account.exponential_cost(Fraction(1, 10))
-    ledger.spend([gaussian(account="zcdp", mechanism="exponential", scale_squared=None, cost=cost)])
+    ledger.spend([choice(cost)])
     assert ledger.spent == Fraction(1, 800)
 
 

@@ -78,21 +78,21 @@ def plan_text(made: Plan, expected: int | None) -> str:
 
     Privacy: none: a function of schema and options.
     """
-    from margent.plan import MOST_NOISE, cell_error, gigabytes
-    from margent.release.promise import number
+    from margent.plan import MOST_NOISE, gigabytes
+    from margent.release.promise import number, spelled
 
     widest = ", ".join(f"{name} ({size})" for name, size in made.widest())
     lines = [
-        f"Method {made.method}, epsilon {number(made.budget.epsilon)}, delta {number(made.budget.delta)}: "
+        f"Method {made.method}, {spelled(made.budget)}: "
         f"{len(made.columns)} modeled columns; widest (codes): {widest or 'none'}",
         f"{'stage':<28}{'share':>7}{'questions':>11}{'largest':>13}{'all cells':>15}{'error/cell':>12}",
     ]
     for stage in made.stages:
         error = "-"
-        if stage.scale_squared is not None and stage.questions:
-            error = f"{cell_error(stage.scale_squared):,.1f}"
+        if stage.law is not None and stage.questions:
+            error = f"{stage.law.mean_absolute:,.1f}"
             if expected:
-                error = f"{100 * cell_error(stage.scale_squared) / expected:.3g} %"
+                error = f"{100 * stage.law.mean_absolute / expected:.3g} %"
         lines.append(
             f"{stage.name:<28}{100 * float(stage.share):>6.0f}%{stage.questions:>11,}{stage.largest:>13,}"
             f"{stage.cells:>15,}{error:>12}"

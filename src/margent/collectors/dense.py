@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
 from margent.collectors.allocation import allocate
+from margent.collectors.dense_pure import Known, Pure
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import Stage, candidates_note
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
@@ -20,7 +21,7 @@ from margent.postprocessing.merging import merge_low_counts
 from margent.postprocessing.posterior import improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
-from margent.privacy.queries import marginal_sensitivity_squared, score_sensitivity_squared
+from margent.privacy.queries import marginal_law, marginal_sensitivity_squared, score_law
 from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge, clique
 from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
@@ -37,6 +38,8 @@ class Dense:
     under three standard deviations are counted as one in pair tables. ``max_pair_cells``: pairs with more cells
     are left out.
 
+    ``pure``: what is bought instead where the account is pure (delta 0).
+
     Privacy: Gaussian releases; sensitivities as registered for `marginal` and `independence`.
     Source: ours (``docs/how-it-works/dense.md``).
     """
@@ -47,6 +50,7 @@ class Dense:
     one_way_weight: float = 0.5
     merge_above: int = 300
     max_pair_cells: int = 1_000_000
+    pure: Pure = field(default_factory=Pure)
     name: str = "dense"
 
     def __post_init__(self) -> None:
@@ -59,10 +63,12 @@ class Dense:
         if len(columns) < 2:
             parts = [budget.total] * len(columns)
             return (one_way_stage(domain, budget, Fraction(1), parts),)
+        if budget.account.scale_power == 1:
+            return self.pure.stages(domain, budget, self.max_pair_cells)
         sizes = [domain.size(name) for name in columns]
         first = allocate(budget.total * self.one_way_share, sizes)
         cells = [min(domain.cells(pair), self.max_pair_cells) for pair in combinations(columns, 2)]
-        sensitivity_squared = score_sensitivity_squared("independence", len(cells), budget.relation)
+        share = budget.total * self.score_share
         rest = 1 - self.one_way_share - self.score_share
         return (
             one_way_stage(domain, budget, self.one_way_share, first),
@@ -72,7 +78,7 @@ class Dense:
                 questions=len(cells),
                 largest=max(cells),
                 cells=sum(cells),
-                scale_squared=budget.account.gaussian_scale(sensitivity_squared, budget.total * self.score_share),
+                law=score_law("independence", len(cells), share, budget.relation, budget.account),
                 note=candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
                 scores=True,
             ),
@@ -82,9 +88,7 @@ class Dense:
                 questions=len(cells) + len(columns),
                 largest=max(cells),
                 cells=sum(cells) + sum(sizes),
-                scale_squared=budget.account.gaussian_scale(
-                    marginal_sensitivity_squared(budget.relation), budget.total * rest / len(cells)
-                ),
+                law=marginal_law(budget.total * rest / len(cells), budget.relation, budget.account),
                 note="as if every pair were bought; the fewer are worth it, the less noise",
             ),
         )
@@ -95,23 +99,28 @@ class Dense:
         if not columns:
             return Transcript(curator.schema, domain, self.name, curator.charges, ())
         sizes = [domain.size(name) for name in columns]
-        lone = len(columns) == 1
-        parts = allocate(budget.total if lone else budget.total * self.one_way_share, sizes)
+        lone, pure = len(columns) == 1, curator.account.scale_power == 1
+        share = self.pure.one_way_share if pure else self.one_way_share
+        first = budget.total if lone else budget.total * share
+        parts = allocate(first, sizes, curator.account.scale_power)
         one_ways = curator.measure(one_way_requests(curator, columns, parts), label="one-way marginals")
         if lone:
             return Transcript(curator.schema, domain, self.name, curator.charges, one_ways)
-        left = budget.total * (1 - self.one_way_share)
+        left = budget.total - first
 
         merges = self._merges(one_ways)
         singles, noise, total = self._singles(curator, one_ways, merges)
         pairs = self._candidates(domain.merged(merges))
+        if pure:
+            later = self.pure.collect(curator, budget, left, Known(pairs, singles, noise, total, merges))
+            answers: tuple[Answer, ...] = (*one_ways, *later)
+            return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
         scores: tuple[Scores, ...] = ()
         share = budget.total * self.score_share
-        sensitivity_squared = score_sensitivity_squared("independence", len(pairs), curator.relation)
-        scale_squared = curator.account.gaussian_scale(sensitivity_squared, share) if pairs else Fraction(0)
-        if pairs and math.sqrt(scale_squared) <= self.score_noise * total:
+        law = score_law("independence", max(len(pairs), 1), share, curator.relation, curator.account)
+        if pairs and math.sqrt(law.variance) <= self.score_noise * total:
             # Distances of all candidates from independence: one Gaussian release of L2 sensitivity sqrt(m).
-            request = ScoreRequest("independence", pairs, scale_squared, merged=bool(merges), expected=singles)
+            request = ScoreRequest("independence", pairs, law, merged=bool(merges), expected=singles)
             scores = (curator.scores(request, label="dependence of pairs", merges=merges),)
             left -= share
         owned = dict(zip(columns, (float(part) for part in parts), strict=True))
@@ -119,7 +128,7 @@ class Dense:
         unit = float(marginal_sensitivity_squared(curator.relation))
         owned = {name: part / unit for name, part in owned.items()}
         bought, more = self._program(scores, singles, noise, owned, total, float(left) / unit)
-        answers: tuple[Answer, ...] = (
+        answers = (
             *one_ways,
             *scores,
             *self._measure(curator, bought, more, merges, left),
@@ -188,10 +197,9 @@ class Dense:
         # Slivers that would buy nothing but noise are given to the others.
         wanted = [(names, part) for names, part in wanted if part > 1e-6 * float(left)]
         parts = in_steps(left, [part for _, part in wanted])
-        sensitivity_squared = marginal_sensitivity_squared(curator.relation)
-        scales = {part: curator.account.gaussian_scale(sensitivity_squared, part) for part in set(parts)}
+        laws = {part: marginal_law(part, curator.relation, curator.account) for part in set(parts)}
         requests = [
-            MarginalRequest(names, scales[part], merged=bool(merges) and len(names) > 1)
+            MarginalRequest(names, laws[part], merged=bool(merges) and len(names) > 1)
             for (names, _), part in zip(wanted, parts, strict=True)
         ]
         return curator.measure(requests, label="pairs and more one-ways", merges=merges)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.collectors.allocation import SCALE, two_thirds_power
+from margent.collectors.allocation import SCALE, weight
 from margent.schema.domain import Clique
 
 
@@ -35,20 +34,22 @@ def shrunk(scores: NDArray[np.float64], deviation: float) -> NDArray[np.float64]
 def select_pairs(
     dependence: NDArray[np.float64],
     cells: Sequence[int],
-    deviation: float,
+    error: float,
     most_cells: int = 10_000_000,
+    scale_power: int = 2,
 ) -> tuple[int, ...]:
     """Greedily add the pair that lowers E(X) most, until none does; return the pairs in the order chosen.
 
-    E(X) = sqrt(2/pi) s (sum over X of c^(2/3))^(3/2) + sum of phi over the pairs left out: the first term is
-    the expected L1 noise of the chosen tables when their common share is split as c^(2/3), the second what is
-    lost by taking the others as independent. One running sum makes each candidate O(1).
+    E(X) = e (sum over X of c^(2/3))^(3/2) + sum of phi over the pairs left out: the first term is the expected
+    L1 noise of the chosen tables when their common share is split as c^(2/3) (as c^(1/2), with the square of the
+    sum, where costs fall with the scale itself: ``scale_power`` 1), the second what is lost by taking the others
+    as independent. One running sum makes each candidate O(1).
 
     Noisy scores can be negative; they count as 0, or leaving such a pair out would seem to be a gain. A pair
     that would bring the chosen cells over ``most_cells`` is passed over.
 
     Shapes: ``dependence`` (noisy phi) and ``cells`` (c) have one entry a candidate pair.
-    Units: phi in records; ``deviation`` s in records: the noise that the whole share would buy in one table.
+    Units: phi in records; ``error`` e in records: the mean absolute noise of a cell, had one table the whole share.
     Privacy: none: post-processing of noisy scores.
     Source: PrivSyn 2021, Algorithm 1, stopping as soon as E no longer falls.
 
@@ -56,9 +57,9 @@ def select_pairs(
     (0,)
     """
     phi = np.maximum(dependence, 0.0)
-    powers = np.array([two_thirds_power(count) / SCALE for count in cells])
+    powers = np.array([weight(count, scale_power) / SCALE for count in cells])
     sizes = np.array(cells, dtype=np.float64)
-    unit = math.sqrt(2.0 / math.pi) * deviation
+    growth = (scale_power + 1) / scale_power
     taken = np.zeros(phi.size, dtype=np.bool_)
     chosen: list[int] = []
     room = float(most_cells)
@@ -66,7 +67,7 @@ def select_pairs(
     while not taken.all():
         sums = bought + powers
         # Change of E by adding each candidate.
-        change = unit * (sums * np.sqrt(sums)) - noise - phi
+        change = error * sums**growth - noise - phi
         change[taken | (sizes > room)] = np.inf
         best = int(np.argmin(change))
         if change[best] >= 0.0:
@@ -75,7 +76,7 @@ def select_pairs(
         chosen.append(best)
         room -= sizes[best]
         bought += float(powers[best])
-        noise = unit * (bought * math.sqrt(bought))
+        noise = error * bought**growth
     return tuple(chosen)
 
 

@@ -16,9 +16,10 @@ from margent.transcript import Transcript
 
 @dataclass(frozen=True)
 class Independent:
-    """One-way marginals with budgets rho_a ~ k_a^(2/3), which makes their summed L1 noise least.
+    """One-way marginals with budgets that make their summed L1 noise least: rho_a ~ k_a^(2/3), epsilon_a ~ k_a^(1/2).
 
-    Privacy: d Gaussian releases, L2 sensitivity 1 each (sqrt 2 when records are replaced).
+    Privacy: d releases with Gaussian noise (L2 sensitivity 1 each, sqrt 2 when records are replaced), or with
+    Laplace noise (L1 sensitivity 1 or 2) where the account is pure.
     """
 
     name: str = "independent"
@@ -35,4 +36,5 @@ class Independent:
         return Transcript(curator.schema, domain, self.name, curator.charges, answers)
 
     def _parts(self, domain: Domain, budget: Budget) -> list[Fraction]:
-        return allocate(budget.total, [domain.size(name) for name in informative_columns(domain)])
+        sizes = [domain.size(name) for name in informative_columns(domain)]
+        return allocate(budget.total, sizes, budget.account.scale_power)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from margent.collectors.stage import Stage
 from margent.privacy.budget import Budget
-from margent.privacy.queries import marginal_sensitivity_squared
+from margent.privacy.queries import marginal_law
 from margent.privacy.requests import Curator, MarginalRequest
 from margent.schema.domain import Domain
 
@@ -32,9 +32,8 @@ def one_way_requests(curator: Curator, columns: Sequence[str], parts: Sequence[F
 
     Units: parts in the account's unit. Privacy: none: public facts only.
     """
-    sensitivity_squared = marginal_sensitivity_squared(curator.relation)
-    scales = {part: curator.account.gaussian_scale(sensitivity_squared, part) for part in parts}
-    return [MarginalRequest((name,), scales[part]) for name, part in zip(columns, parts, strict=True)]
+    laws = {part: marginal_law(part, curator.relation, curator.account) for part in set(parts)}
+    return [MarginalRequest((name,), laws[part]) for name, part in zip(columns, parts, strict=True)]
 
 
 def one_way_stage(domain: Domain, budget: Budget, share: Fraction, parts: Sequence[Fraction]) -> Stage:
@@ -44,14 +43,13 @@ def one_way_stage(domain: Domain, budget: Budget, share: Fraction, parts: Sequen
     """
     columns = informative_columns(domain)
     sizes = [domain.size(name) for name in columns]
-    sensitivity_squared = marginal_sensitivity_squared(budget.relation)
-    scale_of = {part: budget.account.gaussian_scale(sensitivity_squared, part) for part in set(parts)}
+    law_of = {part: marginal_law(part, budget.relation, budget.account) for part in set(parts)}
     return Stage(
         name="one-way marginals",
         share=share,
         questions=len(columns),
         largest=max(sizes, default=0),
         cells=sum(sizes),
-        scale_squared=max(scale_of.values(), default=None),
-        columns=tuple((name, scale_of[part]) for name, part in zip(columns, parts, strict=True)),
+        law=max(law_of.values(), key=lambda law: law.variance, default=None),
+        columns=tuple((name, law_of[part]) for name, part in zip(columns, parts, strict=True)),
     )

@@ -17,11 +17,7 @@ from margent.collectors.stage import Stage, candidates_note
 from margent.errors import UsageError
 from margent.postprocessing.merging import merge_low_counts
 from margent.privacy.budget import Budget
-from margent.privacy.queries import (
-    SCORE_LATTICE,
-    marginal_sensitivity_squared,
-    score_sensitivity_squared,
-)
+from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
 from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge, clique
 from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
@@ -42,7 +38,8 @@ class PrivSyn:
     - ``uncovered``: what becomes of a column in no chosen pair: its one-way is measured again ("isolate"), or
       the pair that ties it most to a covered column is bought too ("connect").
 
-    Privacy: Gaussian releases; sensitivities as registered for `marginal` and `indif`.
+    Privacy: Gaussian releases, or Laplace ones where the account is pure; sensitivities as registered for
+    `marginal` and `indif`.
     Source: PrivSyn 2021 sections 4 and 5, with the noise scale, the score's sensitivity under replacement and
     Algorithm 2 corrected (see ``docs/how-it-works/privsyn.md``).
     """
@@ -74,13 +71,9 @@ class PrivSyn:
         part = budget.total * self.one_way_share / len(columns)
         # Merging can only make tables smaller, and may bring a pair under the cap.
         cells = [min(domain.cells(pair), self.max_pair_cells) for pair in combinations(columns, 2)]
-        score_scale = budget.account.gaussian_scale(
-            score_sensitivity_squared("indif", len(cells), budget.relation), budget.total * self.score_share
-        )
+        score = score_law("indif", len(cells), budget.total * self.score_share, budget.relation, budget.account)
         rest = 1 - self.one_way_share - self.score_share
-        cell_scale = budget.account.gaussian_scale(
-            marginal_sensitivity_squared(budget.relation), budget.total * rest / len(cells)
-        )
+        cell = marginal_law(budget.total * rest / len(cells), budget.relation, budget.account)
         combined = min(self.gamma, domain.cells(columns))
         return (
             one_way_stage(domain, budget, self.one_way_share, [part] * len(columns)),
@@ -90,7 +83,7 @@ class PrivSyn:
                 questions=len(cells),
                 largest=max(cells),
                 cells=sum(cells),
-                scale_squared=score_scale / SCORE_LATTICE["indif"] ** 2,
+                law=score.in_units_of(SCORE_LATTICE["indif"]),
                 note=candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
                 scores=True,
             ),
@@ -100,7 +93,7 @@ class PrivSyn:
                 questions=len(cells),
                 largest=max(*cells, combined),
                 cells=max(min(sum(cells), self.max_chosen_cells), combined),
-                scale_squared=cell_scale,
+                law=cell,
                 note="the fewer pairs are worth it, the less noise",
             ),
         )
@@ -144,20 +137,19 @@ class PrivSyn:
     def _scores(
         self, curator: Curator, pairs: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
     ) -> Scores:
-        """InDif of every candidate as one Gaussian release: variance m Delta^2 / (2 rho) each."""
-        sensitivity_squared = score_sensitivity_squared("indif", len(pairs), curator.relation)
-        scale_squared = curator.account.gaussian_scale(sensitivity_squared, share)
-        request = ScoreRequest("indif", pairs, scale_squared, merged=bool(merges))
+        """InDif of every candidate as one release: variance m Delta^2 / (2 rho) each, or scale m Delta/epsilon."""
+        law = score_law("indif", len(pairs), share, curator.relation, curator.account)
+        request = ScoreRequest("indif", pairs, law, merged=bool(merges))
         return curator.scores(request, label="dependence of pairs", merges=merges)
 
     def _choose(self, curator: Curator, scores: Scores, domain: Domain, share: Fraction) -> tuple[Clique, ...]:
         """DenseMarg, then combination: the cliques to measure, from noisy scores and public facts."""
-        scale_squared = curator.account.gaussian_scale(marginal_sensitivity_squared(curator.relation), share)
+        error = marginal_law(share, curator.relation, curator.account).mean_absolute
         phi = scores.records()
         if self.shrink_scores:
             phi = shrunk(phi, math.sqrt(scores.variance))
         cells = [domain.cells(pair) for pair in scores.cliques]
-        places = list(select_pairs(phi, cells, math.sqrt(scale_squared), self.max_chosen_cells))
+        places = list(select_pairs(phi, cells, error, self.max_chosen_cells, curator.account.scale_power))
         if self.uncovered == "connect":
             covered = {name for place in places for name in scores.cliques[place]}
             lonely = [name for name in domain.names if name not in covered]
@@ -173,13 +165,13 @@ class PrivSyn:
         covered = {name for names in chosen for name in names}
         lonely = [(name,) for name in informative_columns(domain) if name not in covered]
         cells = [merged_domain.cells(names) for names in chosen] + [domain.cells(names) for names in lonely]
-        sensitivity_squared = marginal_sensitivity_squared(curator.relation)
-        scales = {
-            count: curator.account.gaussian_scale(sensitivity_squared, part)
-            for count, part in zip(cells, allocate(share, cells), strict=True)
+        parts = allocate(share, cells, curator.account.scale_power)
+        laws = {
+            count: marginal_law(part, curator.relation, curator.account)
+            for count, part in dict(zip(cells, parts, strict=True)).items()
         }
         requests = [
-            MarginalRequest(names, scales[count], merged=bool(merges) and len(names) > 1)
+            MarginalRequest(names, laws[count], merged=bool(merges) and len(names) > 1)
             for names, count in zip([*chosen, *lonely], cells, strict=True)
         ]
         return curator.measure(requests, label="chosen marginals", merges=merges)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from margent.errors import UsageError
 from margent.privacy.gdp import GdpAccount
+from margent.privacy.laws import Law
 from margent.privacy.pure import PureAccount
 from margent.privacy.zcdp import ZcdpAccount
 
@@ -31,6 +32,15 @@ class Account(Protocol):
     @property
     def name(self) -> str:
         """The name a charge carries: 'gdp', 'zcdp' or 'pure'."""
+        ...
+
+    @property
+    def scale_power(self) -> int:
+        """p, where a table's cost falls with the p-th power of its noise's scale: 2 (gdp, zcdp) or 1 (pure)."""
+        ...
+
+    def law(self, share: Fraction, l1: Fraction, l2_squared: Fraction) -> Law:
+        """The quietest noise of the public grid that ``share`` buys for integers of these sensitivities."""
         ...
 
     def total(self, epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -51,6 +61,10 @@ class Account(Protocol):
 
     def exponential_cost(self, epsilon: Fraction) -> Fraction:
         """The cost of one choice by the exponential mechanism at ``epsilon``; rounded up."""
+        ...
+
+    def exponential_epsilon(self, share: Fraction) -> Fraction:
+        """An epsilon, as large as can be found, whose `exponential_cost` is at most ``share``."""
         ...
 
     def epsilon(self, spent: Fraction, delta: Fraction) -> Fraction:

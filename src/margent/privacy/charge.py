@@ -22,7 +22,8 @@ class Charge:
     ``scale_squared`` is s^2 of the discrete Gaussian, t^2 of the discrete Laplace, in the same unit, or None
     for the exponential mechanism. ``cost`` is what the run's account is charged: mu^2/2 rounded up (gdp),
     rho (zcdp) or epsilon (pure). ``delta`` is the part of delta it uses up itself (0 for all but partition
-    selection).
+    selection). ``epsilon`` and ``choices`` are for the exponential mechanism only: epsilon of one choice, and how
+    many were made one after another, each among the candidates (``cliques``) that were left.
     """
 
     label: str
@@ -35,3 +36,5 @@ class Charge:
     account: str
     cost: Fraction
     delta: Fraction = Fraction(0)
+    epsilon: Fraction | None = None
+    choices: int = 1

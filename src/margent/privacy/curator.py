@@ -20,14 +20,16 @@ from margent.errors import PlanError
 from margent.privacy import scores as exact_scores
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge, Relation
+from margent.privacy.exponential import exponential_choice
+from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
-from margent.privacy.noise import discrete_gaussian
-from margent.privacy.queries import SCORE_LATTICE, marginal_charge, score_charge
-from margent.privacy.requests import NO_MERGES, MarginalRequest, ScoreRequest
+from margent.privacy.noise import discrete_gaussian, discrete_laplace
+from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charge, score_charge, score_units
+from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
 from margent.progress import Progress, silent
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
-from margent.transcript import NoisyMarginal, Scores
+from margent.transcript import Choice, NoisyMarginal, Scores
 
 CELLS_AT_ONCE = 2**25
 """Exact cells held at a time (256 MiB); a larger request takes several passes over the same snapshot."""
@@ -38,6 +40,22 @@ class GaussianNoise(Protocol):
 
     def __call__(self, count: int, scale_squared: Fraction) -> NDArray[np.int64]:
         """Return ``count`` draws with parameter s^2."""
+        ...
+
+
+class LaplaceNoise(Protocol):
+    """Independent draws of the discrete Laplace law; pinned in tests only."""
+
+    def __call__(self, count: int, scale: Fraction) -> NDArray[np.int64]:
+        """Return ``count`` draws with scale t."""
+        ...
+
+
+class Chooser(Protocol):
+    """One draw of the exponential mechanism; pinned in tests only."""
+
+    def __call__(self, scores: list[int], epsilon: Fraction, sensitivity: Fraction) -> int:
+        """Return an index i with Pr[i] proportional to exp(epsilon score_i / (2 sensitivity))."""
         ...
 
 
@@ -52,6 +70,8 @@ class DataCurator:
     source: CountSource
     ledger: Ledger
     noise: GaussianNoise = discrete_gaussian
+    laplace_noise: LaplaceNoise = discrete_laplace
+    chooser: Chooser = exponential_choice
     progress: Progress = field(default=silent)
 
     @property
@@ -77,10 +97,11 @@ class DataCurator:
     def measure(
         self, requests: Sequence[MarginalRequest], *, label: str, merges: Mapping[str, Merge] = NO_MERGES
     ) -> tuple[NoisyMarginal, ...]:
-        """Contingency tables plus discrete Gaussian noise in every cell, one charge a table.
+        """Contingency tables plus independent noise of the request's law in every cell, one charge a table.
 
         Shapes: answer i has the shape of its clique (merged where the request says so).
-        Privacy: L2 sensitivity 1 (add-remove) or sqrt 2 (replace) a table; charged together, before the look.
+        Privacy: L2 sensitivity 1 (add-remove) or sqrt 2 (replace) a table, L1 1 or 2; charged together, before the
+        look.
         Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
         """
         charges = [marginal_charge(request, label, self.relation, self.account) for request in requests]
@@ -90,12 +111,12 @@ class DataCurator:
         merged = [request.merged for request in requests]
         for position, exact in self._exact_tables(cliques, merged, merges, label):
             request = requests[position]
-            noise = self.noise(exact.size, request.scale_squared).reshape(exact.shape)
+            noise = self._draw(exact.size, request.law).reshape(exact.shape)
             answers.append(
                 NoisyMarginal(
                     clique=request.clique,
                     counts=_checked_sum(exact, noise),
-                    variance=request.scale_squared,
+                    variance=request.law.variance,
                     charge=places[position],
                     merged=request.merged,
                 )
@@ -105,25 +126,51 @@ class DataCurator:
     def scores(self, request: ScoreRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Scores:
         """One score a clique on its integer lattice, each with its own draw; one charge for the vector.
 
-        Privacy: L2 sensitivity of the vector as registered in `margent.privacy.queries`.
+        Privacy: L2 (Gaussian) or L1 (Laplace) sensitivity of the vector, registered in `margent.privacy.queries`.
         Raises: BudgetError when the charge passes the budget (nothing is then looked at).
         """
         (place,) = self.ledger.spend([score_charge(request, label, self.relation, self.account)])
-        values = np.zeros(len(request.cliques), dtype=np.int64)
-        merged = [request.merged] * len(request.cliques)
-        for position, exact in self._exact_tables(request.cliques, merged, merges, label):
-            values[position] = _score(request, request.cliques[position], exact)
-        noise = self.noise(values.size, request.scale_squared)
+        values = self._exact_scores(request, merges, label)
+        noise = self._draw(values.size, request.law)
         lattice = SCORE_LATTICE[request.kind]
         return Scores(
             kind=request.kind,
             cliques=request.cliques,
             values=_checked_sum(values, noise),
             denominator=lattice,
-            variance=request.scale_squared / lattice**2,
+            variance=request.law.variance / lattice**2,
             charge=place,
             merged=request.merged,
         )
+
+    def choose(self, request: ChoiceRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Choice:
+        """The highest-scoring cliques by the exponential mechanism, one after another, without replacement.
+
+        Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
+        Raises: BudgetError when the charge passes the budget (nothing is then looked at).
+        """
+        (place,) = self.ledger.spend([choice_charge(request, label, self.relation, self.account)])
+        values = self._exact_scores(request, merges, label).tolist()
+        sensitivity = Fraction(score_units(request.kind, self.relation))
+        left, chosen = list(range(len(values))), list[Clique]()
+        for _ in range(request.choices):
+            pick = self.chooser([values[position] for position in left], request.epsilon, sensitivity)
+            chosen.append(request.cliques[left.pop(pick)])
+        return Choice(kind=request.kind, cliques=tuple(chosen), charge=place, merged=request.merged)
+
+    def _draw(self, count: int, law: Law) -> NDArray[np.int64]:
+        if isinstance(law, Gaussian):
+            return self.noise(count, law.scale_squared)
+        return self.laplace_noise(count, law.scale)
+
+    def _exact_scores(
+        self, request: ScoreRequest | ChoiceRequest, merges: Mapping[str, Merge], label: str
+    ) -> NDArray[np.int64]:
+        values = np.zeros(len(request.cliques), dtype=np.int64)
+        merged = [request.merged] * len(request.cliques)
+        for position, exact in self._exact_tables(request.cliques, merged, merges, label):
+            values[position] = _score(request, request.cliques[position], exact)
+        return values
 
     def _exact_tables(
         self, cliques: Sequence[Clique], merged: Sequence[bool], merges: Mapping[str, Merge], label: str
@@ -145,7 +192,7 @@ class DataCurator:
         self.progress(label, 1.0)
 
 
-def _score(request: ScoreRequest, pair: Clique, exact: NDArray[np.int64]) -> int:
+def _score(request: ScoreRequest | ChoiceRequest, pair: Clique, exact: NDArray[np.int64]) -> int:
     """The exact score of one table."""
     if request.kind == "indif":
         return exact_scores.indif(exact)

@@ -22,6 +22,7 @@ from functools import lru_cache
 
 from margent.errors import UsageError
 from margent.privacy import grid, normal
+from margent.privacy.laws import Gaussian, Law
 from margent.privacy.normal import Real, real
 from margent.privacy.statement import check_delta, check_epsilon, check_positive
 
@@ -49,6 +50,15 @@ class GdpAccount:
     def name(self) -> str:
         """The account's name on a charge: 'gdp'."""
         return "gdp"
+
+    @property
+    def scale_power(self) -> int:
+        """A cost falls with the square of its noise's scale."""
+        return 2
+
+    def law(self, share: Fraction, l1: Fraction, l2_squared: Fraction) -> Law:
+        """Gaussian noise of the least grid scale that ``share`` pays for; ``l1`` does not matter to it."""
+        return Gaussian(self.gaussian_scale(l2_squared, share))
 
     def total(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         """The most B whose curve satisfies delta(epsilon) <= delta, less the slack ETA; rounded down.
@@ -81,6 +91,10 @@ class GdpAccount:
     def exponential_cost(self, epsilon: Fraction) -> Fraction:
         """B of an epsilon-DP choice: mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)); rounded up."""
         return _pure_cost(check_positive(epsilon, "epsilon"))
+
+    def exponential_epsilon(self, share: Fraction) -> Fraction:
+        """The epsilon of `exponential_cost` = ``share``, ln((1 - q)/q) with q = Q(mu/2); rounded down."""
+        return _pure_epsilon(check_positive(share, "the share of the budget"))
 
     def epsilon(self, spent: Fraction, delta: Fraction) -> Fraction:
         """The smallest epsilon with delta(epsilon) <= delta at B = ``spent``, plus the slack; rounded up."""
@@ -138,6 +152,14 @@ def _pure_cost(epsilon: Fraction) -> Fraction:
     # Below 2^-128 the tail is 1/2 to within the arithmetic's error; a larger epsilon is only dearer.
     tail = 1 / (1 + mp.exp(real(max(epsilon, Fraction(1, 2**128)))))
     return normal.rounded_up(2 * normal.upper_tail_inverse(tail) ** 2)
+
+
+@lru_cache(maxsize=1024)
+def _pure_epsilon(share: Fraction) -> Fraction:
+    mp = normal.context()
+    tail = normal.upper_tail(mp.sqrt(real(share) / 2))
+    found = normal.rounded_down(mp.log((1 - tail) / tail))
+    return normal.first_safe(found, lambda epsilon: _pure_cost(epsilon) <= share, up=False, bits=normal.PRICE_BITS)
 
 
 @lru_cache(maxsize=1024)

@@ -12,8 +12,10 @@ from threading import Lock
 from typing import NoReturn, get_args
 
 from margent.errors import BudgetError
+from margent.privacy.accounting import ACCOUNT_NAMES, account_named
 from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge, Mechanism
+from margent.privacy.laws import exact_root
 from margent.privacy.statement import shown
 
 
@@ -112,11 +114,34 @@ def _mechanism_fault(charge: Charge) -> str | None:
         return f"names an unknown mechanism {charge.mechanism!r}"
     if not _exact_positive(charge.sensitivity_squared):
         return f"its squared sensitivity must be a Fraction above 0, not {shown(charge.sensitivity_squared)}"
+    if charge.account not in ACCOUNT_NAMES:
+        return None  # which is a fault already
     if charge.mechanism == "exponential":
-        return None if charge.scale_squared is None else "an exponential mechanism has no noise scale"
+        return _choice_fault(charge)
     if charge.scale_squared is None or not _exact_positive(charge.scale_squared):
         return f"its squared noise scale must be a Fraction above 0, not {shown(charge.scale_squared)}"
+    if charge.mechanism == "discrete-gaussian" and charge.account == "pure":
+        return "is Gaussian noise, which no budget with delta 0 can pay for"
     gaussian_least = charge.sensitivity_squared / (2 * charge.scale_squared)
     if charge.mechanism == "discrete-gaussian" and charge.cost < gaussian_least:
         return f"costs {shown(charge.cost)}, less than Gaussian noise can: price it with budget.account"
+    if charge.mechanism == "discrete-laplace":
+        try:
+            sensitivity, scale = exact_root(charge.sensitivity_squared), exact_root(charge.scale_squared)
+        except ValueError:
+            return "its squared L1 sensitivity and scale must be squares of fractions"
+        if charge.cost < account_named(charge.account).laplace_cost(sensitivity, scale):
+            return f"costs {shown(charge.cost)}, less than Laplace noise can: price it with budget.account"
+    return None
+
+
+def _choice_fault(charge: Charge) -> str | None:
+    if charge.scale_squared is not None:
+        return "an exponential mechanism has no noise scale"
+    if charge.epsilon is None or not _exact_positive(charge.epsilon):
+        return f"the epsilon of a choice must be a Fraction above 0, not {shown(charge.epsilon)}"
+    if type(charge.choices) is not int or not 1 <= charge.choices <= len(charge.cliques):
+        return f"its choices must be a whole number from 1 to its {len(charge.cliques)} candidates"
+    if charge.cost < charge.choices * account_named(charge.account).exponential_cost(charge.epsilon):
+        return f"costs {shown(charge.cost)}, less than its choices can: price it with budget.account"
     return None

@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import NoReturn
 
 from margent.errors import BudgetError, UsageError
+from margent.privacy import grid
+from margent.privacy.laws import Laplace, Law
 from margent.privacy.statement import check_epsilon, check_positive
 
 
@@ -25,6 +27,15 @@ class PureAccount:
     def name(self) -> str:
         """The account's name on a charge: 'pure'."""
         return "pure"
+
+    @property
+    def scale_power(self) -> int:
+        """A cost falls with the noise's scale itself."""
+        return 1
+
+    def law(self, share: Fraction, l1: Fraction, l2_squared: Fraction) -> Law:
+        """Laplace noise of the least grid scale t >= l1/share; the L2 sensitivity does not matter to it."""
+        return Laplace(grid.round_up(check_positive(l1, "the sensitivity") / check_positive(share, "the share")))
 
     def total(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         """Epsilon itself; delta must be 0. Raises: UsageError otherwise."""
@@ -47,6 +58,10 @@ class PureAccount:
     def exponential_cost(self, epsilon: Fraction) -> Fraction:
         """Epsilon itself."""
         return check_positive(epsilon, "epsilon")
+
+    def exponential_epsilon(self, share: Fraction) -> Fraction:
+        """``share`` itself."""
+        return check_positive(share, "the share of the budget")
 
     def epsilon(self, spent: Fraction, delta: Fraction) -> Fraction:
         """What was spent; delta must be 0. Raises: UsageError otherwise."""

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from margent.errors import TranscriptError
 from margent.privacy.accounting import Account, account_named
 from margent.privacy.charge import Charge, Relation
-from margent.privacy.queries import marginal_charge, score_charge
-from margent.privacy.requests import NO_MERGES, MarginalRequest, ScoreRequest
+from margent.privacy.queries import choice_charge, marginal_charge, score_charge
+from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
 from margent.schema.domain import Domain, Merge
 from margent.schema.fields import Schema
-from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
+from margent.transcript import Answer, Choice, NoisyMarginal, Scores, Transcript
 
 
 class ReplayCurator:
@@ -72,6 +72,13 @@ class ReplayCurator:
         """The recorded scores for this request."""
         answer = self._take(score_charge(request, label, self.relation, self.account), merges)
         if not isinstance(answer, Scores) or answer.merged != request.merged:
+            raise self._differs()
+        return answer
+
+    def choose(self, request: ChoiceRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Choice:
+        """The recorded choice for this request."""
+        answer = self._take(choice_charge(request, label, self.relation, self.account), merges)
+        if not isinstance(answer, Choice) or answer.merged != request.merged:
             raise self._differs()
         return answer
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from margent.privacy import grid, normal
+from margent.privacy.laws import Gaussian, Law
 from margent.privacy.normal import Real, real
 from margent.privacy.statement import check_delta, check_epsilon, check_positive
 
@@ -32,6 +33,15 @@ class ZcdpAccount:
     def name(self) -> str:
         """The account's name on a charge: 'zcdp'."""
         return "zcdp"
+
+    @property
+    def scale_power(self) -> int:
+        """A cost falls with the square of its noise's scale."""
+        return 2
+
+    def law(self, share: Fraction, l1: Fraction, l2_squared: Fraction) -> Law:
+        """Gaussian noise of the least grid scale that ``share`` pays for; ``l1`` does not matter to it."""
+        return Gaussian(self.gaussian_scale(l2_squared, share))
 
     def total(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         """The most rho whose tight conversion stays within (epsilon, delta); rounded down.
@@ -58,6 +68,10 @@ class ZcdpAccount:
     def exponential_cost(self, epsilon: Fraction) -> Fraction:
         """Rho = epsilon^2/8 of a choice by the exponential mechanism at epsilon (bounded range); exact."""
         return check_positive(epsilon, "epsilon") ** 2 / 8
+
+    def exponential_epsilon(self, share: Fraction) -> Fraction:
+        """sqrt(8 rho) of rho = ``share``; rounded down."""
+        return normal.rounded_down(normal.context().sqrt(8 * real(check_positive(share, "the share of the budget"))))
 
     def epsilon(self, spent: Fraction, delta: Fraction) -> Fraction:
         """The smallest epsilon that rho = ``spent`` implies at ``delta``; rounded up."""

@@ -24,10 +24,11 @@ from margent.schema.codec import Codec
 from margent.schema.domain import Domain, Merge
 from margent.schema.read import schema_from_json
 from margent.schema.write import schema_to_json
-from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
+from margent.transcript import Answer, Choice, NoisyMarginal, Scores, Transcript
 
 FORMAT = "margent-measurements"
-VERSION = 1
+VERSION = 2
+"""2: choices by the exponential mechanism are answers, and their charges say epsilon and how many."""
 MAX_JSON_BYTES = 64 * 2**20
 
 
@@ -68,10 +69,10 @@ def read_measurements(folder: Path) -> Transcript:
     document = read_json(path)
     if document.get("format") != FORMAT:
         raise TranscriptError(f"{path}: not a Margent measurements file")
-    if document.get("version") != VERSION:
+    if document.get("version") not in range(1, VERSION + 1):
         raise TranscriptError(
             f"{path}: format version {document.get('version')!r} is not known to this version of Margent, "
-            f"which reads version {VERSION}; upgrade Margent"
+            f"which reads versions 1 to {VERSION}; upgrade Margent"
         )
     try:
         return _transcript(document, _integers_of(folder, document["integers"]))
@@ -115,7 +116,7 @@ def charge_to_json(charge: Charge) -> dict[str, Any]:
 
     Privacy: none: charges are public.
     """
-    return {
+    document = {
         "label": charge.label,
         "query": charge.query,
         "cliques": [list(names) for names in charge.cliques],
@@ -127,6 +128,9 @@ def charge_to_json(charge: Charge) -> dict[str, Any]:
         "cost": str(charge.cost),
         "delta": str(charge.delta),
     }
+    if charge.epsilon is None:
+        return document
+    return document | {"epsilon": str(charge.epsilon), "choices": charge.choices}
 
 
 def _charge(document: Mapping[str, Any]) -> Charge:
@@ -146,20 +150,23 @@ def _charge(document: Mapping[str, Any]) -> Charge:
         account=_text(document["account"]),
         cost=_fraction(document["cost"]),
         delta=_fraction(document["delta"]),
+        epsilon=_fraction(document["epsilon"]) if "epsilon" in document else None,
+        choices=_whole(document.get("choices", 1)),
     )
 
 
 def _integers(answer: Answer) -> NDArray[np.int64]:
+    if isinstance(answer, Choice):
+        return np.zeros(0, dtype=np.int64)
     return answer.counts if isinstance(answer, NoisyMarginal) else answer.values
 
 
 def _answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "offset": offset,
-        "charge": answer.charge,
-        "merged": answer.merged,
-        "variance": str(answer.variance),
-    }
+    document: dict[str, Any] = {"charge": answer.charge, "merged": answer.merged}
+    if isinstance(answer, Choice):
+        cliques = [list(names) for names in answer.cliques]
+        return document | {"kind": "choice", "score": answer.kind, "cliques": cliques}
+    document |= {"offset": offset, "variance": str(answer.variance)}
     if isinstance(answer, NoisyMarginal):
         shape = list(answer.counts.shape)
         return document | {"kind": "marginal", "clique": list(answer.clique), "shape": shape}
@@ -172,9 +179,13 @@ def _answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
 
 
 def _answer(document: Mapping[str, Any], integers: NDArray[np.int64], transcript: Transcript) -> Answer:
-    offset, charge = _whole(document["offset"]), _whole(document["charge"])
-    variance, merged = _fraction(document["variance"]), document["merged"]
-    if charge >= len(transcript.charges) or not isinstance(merged, bool) or variance <= 0:
+    charge, merged = _whole(document["charge"]), document["merged"]
+    if charge >= len(transcript.charges) or not isinstance(merged, bool):
+        raise ValueError
+    if document["kind"] == "choice":
+        return _choice(document, transcript.charges[charge], charge, merged)
+    offset, variance = _whole(document["offset"]), _fraction(document["variance"])
+    if variance <= 0:
         raise ValueError
     if document["kind"] == "marginal":
         names = tuple(_text(name) for name in document["clique"])
@@ -192,6 +203,15 @@ def _answer(document: Mapping[str, Any], integers: NDArray[np.int64], transcript
         raise ValueError
     values = _slice(integers, offset, len(cliques))
     return Scores(_text(document["score"]), cliques, values, denominator, variance, charge, merged)
+
+
+def _choice(document: Mapping[str, Any], paid: Charge, charge: int, merged: bool) -> Choice:
+    chosen = tuple(tuple(_text(name) for name in names) for names in document["cliques"])
+    if paid.mechanism != "exponential" or len(chosen) != paid.choices or len(set(chosen)) != len(chosen):
+        raise ValueError
+    if not set(chosen) <= set(paid.cliques):
+        raise ValueError
+    return Choice(_text(document["score"]), chosen, charge, merged)
 
 
 def _transcript(document: Mapping[str, Any], integers: NDArray[np.int64]) -> Transcript:

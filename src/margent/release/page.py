@@ -54,7 +54,7 @@ def _stages(transcript: Transcript, budget: Budget) -> list[dict[str, Any]]:
     stages: dict[str, dict[str, Any]] = {}
     for charge in transcript.charges:
         stage = stages.setdefault(charge.label, {"label": charge.label, "answers": 0, "share": 0.0})
-        stage["answers"] += len(charge.cliques)
+        stage["answers"] += charge.choices if charge.mechanism == "exponential" else len(charge.cliques)
         stage["share"] += float(charge.cost / budget.total)
     return list(stages.values())
 

@@ -39,11 +39,13 @@ def what_epsilon_means(budget: Budget) -> str:
     """
     factor = math.exp(min(float(budget.epsilon), 700.0))
     shown = f"{factor:.3g}" if factor < 1e6 else f"e^{number(budget.epsilon)}, more than a million,"
-    return (
+    promise = (
         f"Whoever reads the release, whatever else they know, can change their odds about any one protected "
-        f"unit by a factor of at most {shown} (epsilon {number(budget.epsilon)}), except with probability "
-        f"{number(budget.delta)} (delta)."
+        f"unit by a factor of at most {shown} (epsilon {number(budget.epsilon)})"
     )
+    if budget.delta == 0:
+        return f"{promise}, without exception: this is ({number(budget.epsilon)}, 0)-differential privacy."
+    return f"{promise}, except with probability {number(budget.delta)} (delta)."
 
 
 def what_was_spent(transcript: Transcript, budget: Budget) -> str:
@@ -54,7 +56,7 @@ def what_was_spent(transcript: Transcript, budget: Budget) -> str:
     spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
     share = float(spent / budget.total)
     return (
-        f"Spent: epsilon {number(budget.epsilon)}, delta {number(budget.delta)} "
+        f"Spent: {spelled(budget)} "
         f"({len(transcript.charges)} noisy answers, {100 * share:.2f} % of the budget in the "
         f"{budget.accountant} account; what is left over is gone)."
     )
@@ -113,6 +115,22 @@ IF_NOT_GOOD_ENOUGH = (
     "(3) budget: a larger epsilon, which weakens the promise. "
     "Steps 2 and 3 are new runs and spend again."
 )
+
+
+def spelled(budget: Budget) -> str:
+    """The budget as a person reads it; a pure one has no delta to speak of.
+
+    Privacy: none.
+
+    >>> spelled(Budget(epsilon=1)), spelled(Budget(epsilon=1, accountant="pure"))
+    ('epsilon 1, delta 1e-09', 'pure epsilon 1')
+    """
+    pure = budget.delta == 0
+    return (
+        f"pure epsilon {number(budget.epsilon)}"
+        if pure
+        else (f"epsilon {number(budget.epsilon)}, delta {number(budget.delta)}")
+    )
 
 
 def number(value: Fraction) -> str:

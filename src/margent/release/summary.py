@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from margent.postprocessing.tables import Table, mean_total
 from margent.privacy.budget import Budget
+from margent.privacy.laws import law_of
 from margent.release.promise import (
     SINGLE_RELEASE,
     what_epsilon_means,
@@ -50,7 +51,7 @@ def one_way_answers(transcript: Transcript) -> dict[str, NoisyMarginal]:
 def noisy_records(transcript: Transcript) -> float:
     """The number of records by the noisy tables: the mean of their totals, weighted by precision; at least 1.
 
-    Units: records; the total of a table of c cells has variance c s^2.
+    Units: records; the total of a table of c cells has c times the variance of one.
     Privacy: none: noisy answers.
     """
     tables = [
@@ -73,7 +74,7 @@ def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str
         column = codes[:, transcript.domain.position[name]]
         synthetic = np.bincount(column, minlength=noisy.size).astype(np.float64)
         records = float(noisy.sum())
-        noise = math.sqrt(2 * answer.variance / math.pi)
+        noise = law_of(transcript.charges[answer.charge]).mean_absolute
         distance = 0.5 * float(np.abs(shares(noisy) - shares(synthetic)).sum())
         entries.append(
             {
