@@ -129,13 +129,6 @@ def columns_of(records: int, seed: int) -> list[NDArray[np.uint16]]:
     ]
 
 
-class PinnedLaplace(PinnedNoise):
-    """As `PinnedNoise`, for a law given by its scale."""
-
-    def __call__(self, count: int, scale: Fraction) -> NDArray[np.int64]:
-        return super().__call__(count, 2 * scale**2)
-
-
 def first_of(scores: list[int], epsilon: Fraction, sensitivity: Fraction) -> int:
     """A choice that does not look at the scores."""
     return 0
@@ -153,15 +146,20 @@ def collected(
 ) -> Transcript:
     source = CodedCounts(columns, Codec(SCHEMA).domain)
     curator = DataCurator(
-        SCHEMA, source, Ledger(budget), noise=noise, laplace_noise=PinnedLaplace.of(noise), chooser=first_of
+        SCHEMA,
+        source,
+        Ledger(budget),
+        noise=noise,
+        laplace_noise=lambda count, scale: noise(count, 2 * scale**2),
+        chooser=first_of,
     )
     return method.collector.collect(curator, budget)
 
 
+@with_budgets
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_replay_without_data_gives_the_same_transcript_and_the_same_bytes(method: Method) -> None:
-    budget = Budget(epsilon=2, delta="1e-6")
-    first = collected(method, columns_of(500, 1), PinnedNoise())
+def test_replay_without_data_gives_the_same_transcript_and_the_same_bytes(method: Method, budget: Budget) -> None:
+    first = collected(method, columns_of(500, 1), PinnedNoise(), budget)
     again = method.collector.collect(ReplayCurator(first), budget)
     assert measurement_files(again) == measurement_files(first)
     tables = [
@@ -178,13 +176,14 @@ def test_replay_insists_on_the_recorded_questions() -> None:
         ReplayCurator(first).measure([MarginalRequest(("a",), Gaussian(Fraction(1024)))], label="another question")
 
 
+@with_budgets
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_neighbors_ask_the_same_first_questions(method: Method) -> None:
+def test_neighbors_ask_the_same_first_questions(method: Method, budget: Budget) -> None:
     """With pinned noise, everything up to the first data-dependent choice is the same for neighbors."""
     columns = columns_of(200, 3)
     full, removed = PinnedNoise(), PinnedNoise()
-    first = collected(method, columns, full)
-    second = collected(method, [column[1:] for column in columns], removed)
+    first = collected(method, columns, full, budget)
+    second = collected(method, [column[1:] for column in columns], removed, budget)
     one_ways = sum(1 for charge in first.charges if charge.label == "one-way marginals")
     assert full.calls[:one_ways] == removed.calls[:one_ways]
     for left, right in zip(first.answers, second.answers, strict=False):
@@ -231,9 +230,9 @@ def test_a_refused_charge_leaves_data_and_ledger_untouched() -> None:
     assert ledger.charges == ()
 
 
+@with_budgets
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_the_budget_is_used_and_never_passed(method: Method) -> None:
-    budget = Budget(epsilon=2, delta="1e-6")
-    transcript = collected(method, columns_of(500, 1), PinnedNoise())
+def test_the_budget_is_used_and_never_passed(method: Method, budget: Budget) -> None:
+    transcript = collected(method, columns_of(500, 1), PinnedNoise(), budget)
     spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
     assert Fraction(99, 100) * budget.total <= spent <= budget.total

@@ -14,7 +14,7 @@ from margent import Budget, Schema
 from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense, in_steps
 from margent.counts.source import CodedCounts
-from margent.errors import BudgetError, UsageError
+from margent.errors import UsageError
 from margent.privacy.curator import DataCurator, GaussianNoise
 from margent.privacy.ledger import Ledger
 from margent.privacy.noise import discrete_gaussian
@@ -118,11 +118,6 @@ def test_the_budget_is_used_under_every_account_and_relation(accountant: str, re
     made = collected(schema(4, 5, 6), dependent(3_000, (4, 5, 6)), budget)
     assert 0.99 <= spent_share(made, budget) <= 1
     assert {charge.relation for charge in made.charges} == {relation}
-
-
-def test_pure_epsilon_is_refused_before_any_look() -> None:
-    with pytest.raises(BudgetError):
-        collected(schema(3, 3), dependent(10, (3, 3)), Budget(epsilon=1, delta=0, accountant="pure"))
 
 
 @pytest.mark.parametrize(

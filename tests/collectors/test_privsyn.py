@@ -14,7 +14,7 @@ from margent.collectors.collector import Collector
 from margent.collectors.independent import Independent
 from margent.collectors.privsyn import PrivSyn
 from margent.counts.source import CodedCounts
-from margent.errors import BudgetError, UsageError
+from margent.errors import UsageError
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
 from margent.privacy.queries import score_sensitivity_squared
@@ -132,11 +132,6 @@ def test_the_budget_is_used_under_every_account_and_relation(
     made = collected(schema(*sizes), dependent(3_000, sizes), budget, collector)
     assert 0.99 <= spent_share(made, budget) <= 1
     assert {charge.relation for charge in made.charges} == {relation}
-
-
-def test_pure_epsilon_is_refused_before_any_look() -> None:
-    with pytest.raises(BudgetError):
-        collected(schema(3, 3), dependent(10, (3, 3)), Budget(epsilon=1, delta=0, accountant="pure"))
 
 
 def test_rare_codes_are_merged_from_the_noisy_one_ways_and_pairs_are_asked_over_groups() -> None:

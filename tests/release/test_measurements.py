@@ -83,7 +83,7 @@ def test_another_version_is_refused_with_the_next_step(folder: Path, tmp_path: P
 
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "transcript.json"
-    path.write_text(path.read_text().replace('"version": 1', '"version": 99'))
+    path.write_text(path.read_text().replace('"version": 2', '"version": 99'))
     with pytest.raises(TranscriptError, match="upgrade Margent"):
         read_release(copy)
 

@@ -53,13 +53,16 @@ method_option = click.option(
     "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."
 )
 delta_option = click.option(
-    "--delta", default="1e-9", show_default=True, help="The probability with which the promise may fail."
+    "--delta",
+    default=None,
+    show_default="1e-9; 0 with --accountant pure",
+    help="The probability with which the promise may fail.",
 )
 accountant_option = click.option(
     "--accountant",
     default="gdp",
     show_default=True,
-    help="gdp (tighter) or zcdp (the conservative alternative).",
+    help="gdp (tighter), zcdp (the conservative alternative) or pure (delta 0, Laplace noise).",
 )
 
 
@@ -85,7 +88,7 @@ def read_options(delimiter: str | None, quote: str, encoding: str, no_header: bo
     return ReadOptions(delimiter=delimiter, quote=quote, encoding=encoding, header=not no_header, kind=kind)
 
 
-def budget_of(epsilon: str | None, delta: str, accountant: str) -> Budget:
+def budget_of(epsilon: str | None, delta: str | None, accountant: str) -> Budget:
     """The budget of a command; epsilon is never defaulted.
 
     Raises: UsageError naming the option and the next step.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def plan(
     schema_path: Path,
     epsilon: str | None,
-    delta: str,
+    delta: str | None,
     accountant: str,
     method: str | None,
     rows: str | None,

@@ -58,7 +58,7 @@ def synthesize(
     table: Path,
     schema_path: Path,
     epsilon: str | None,
-    delta: str,
+    delta: str | None,
     accountant: str,
     single_release: bool,
     budget_file: str | None,

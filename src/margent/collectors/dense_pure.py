@@ -5,7 +5,7 @@ error of a shrunk table, .8 sqrt(v/(1 + epsilon^2 v/2)) a cell, is flat at epsil
 epsilon = v^(-1/2). The program that divides a Gaussian budget among all pairs is no longer convex, and a second
 one-way table does not add to the first as it does there. So a pair is bought whole or not at all: PrivSyn's greedy
 criterion, with the exponents of Laplace noise (`margent.collectors.allocation`), picks from noisy scores; where m
-scores at scale m/epsilon drown in their noise, a fixed number of pairs is chosen instead.
+scores at scale m/epsilon drown in their noise, a number of pairs fixed beforehand is chosen instead.
 """
 
 from __future__ import annotations
@@ -48,9 +48,11 @@ class Known:
 class Pure:
     """Buy one-ways, then scores or choices of pairs, then the pairs.
 
-    ``one_way_share`` and ``pick_share`` of the budget; ``score_noise``: scores of all m pairs are bought while their
-    noise (sqrt 2 m/epsilon records) is at most this share of the noisy total, choices otherwise; then
-    ``choices_a_column`` times (columns - 1) pairs are chosen.
+    ``one_way_share`` and ``pick_share`` of the budget. ``score_noise``: scores of all m pairs are bought while their
+    noise (sqrt 2 m/epsilon records) is at most this share of the noisy total. Otherwise ``choices_a_column`` times
+    (columns - 1) pairs are chosen, or as many as leave an average candidate's table wrong by at most
+    ``pair_noise`` of the records through noise alone; where that is fewer than columns - 1, too few to connect
+    all columns, no pair is bought and everything goes to one-ways.
 
     Privacy: Laplace releases and choices by the exponential mechanism; sensitivities as registered for `marginal`
     and `independence`.
@@ -59,8 +61,9 @@ class Pure:
 
     one_way_share: Fraction = Fraction(30, 100)
     pick_share: Fraction = Fraction(5, 100)
-    score_noise: float = 0.06
-    choices_a_column: Fraction = Fraction(2)
+    score_noise: float = 0.1
+    pair_noise: float = 0.3
+    choices_a_column: int = 2
     most_cells: int = 10_000_000
 
     def __post_init__(self) -> None:
@@ -74,7 +77,8 @@ class Pure:
         full = [domain.cells(pair) for pair in combinations(columns, 2)]
         cells = sorted(min(count, max_pair_cells) for count in full)
         law = score_law("independence", len(cells), budget.total * self.pick_share, budget.relation, budget.account)
-        share, choices = 1 - self.one_way_share - self.pick_share, self._choices(len(columns), len(cells))
+        share = 1 - self.one_way_share - self.pick_share
+        choices = max(1, min(self.choices_a_column * (len(columns) - 1), len(cells)))
         parts = allocate(
             budget.total * self.one_way_share, [domain.size(name) for name in columns], budget.account.scale_power
         )
@@ -107,14 +111,16 @@ class Pure:
         if not known.pairs:
             return self._one_ways_again(curator, left)
         share = budget.total * self.pick_share
-        left -= share
         law = score_law("independence", len(known.pairs), share, curator.relation, curator.account)
         picked: Answer
         if math.sqrt(law.variance) <= self.score_noise * known.total:
-            picked, pairs = self._by_scores(curator, known, law, left)
-        else:
-            picked = self._by_choice(curator, known, share)
+            picked, pairs = self._by_scores(curator, known, law, left - share)
+        elif choices := self._choices(curator, known, left - share):
+            picked = self._by_choice(curator, known, share, choices)
             pairs = picked.cliques
+        else:
+            return self._one_ways_again(curator, left)
+        left -= share
         if not pairs:
             return (picked, *self._one_ways_again(curator, left))
         merged = curator.domain.merged(known.merges)
@@ -136,10 +142,21 @@ class Pure:
         places = select_pairs(distances, cells, error, self.most_cells, curator.account.scale_power)
         return scores, tuple(known.pairs[place] for place in places)
 
-    def _by_choice(self, curator: Curator, known: Known, share: Fraction) -> Choice:
-        """The pairs farthest from independence, as many as public facts say, by the exponential mechanism."""
-        several = {name for pair in known.pairs for name in pair}
-        choices = self._choices(len(several), len(known.pairs))
+    def _choices(self, curator: Curator, known: Known, left: Fraction) -> int:
+        """How many pairs to choose: a function of sizes, budget and the noisy total; 0 where too few can be paid for.
+
+        k tables of average sqrt(c) share epsilon so that each is off by k (sqrt c)^2 e / 2 records in total variation,
+        e the mean absolute noise of a cell that had all of epsilon.
+        """
+        merged = curator.domain.merged(known.merges)
+        roots = [math.sqrt(merged.cells(pair)) for pair in known.pairs]
+        one = marginal_law(left, curator.relation, curator.account).mean_absolute * (sum(roots) / len(roots)) ** 2 / 2
+        spanning = len({name for pair in known.pairs for name in pair}) - 1
+        affordable = int(min(self.pair_noise * known.total / max(one, 1e-9), 1e9))
+        return min(self.choices_a_column * spanning, affordable, len(roots)) if affordable >= spanning else 0
+
+    def _by_choice(self, curator: Curator, known: Known, share: Fraction, choices: int) -> Choice:
+        """The pairs farthest from independence, by the exponential mechanism, one after another."""
         request = ChoiceRequest(
             "independence",
             known.pairs,
@@ -151,11 +168,8 @@ class Pure:
         return curator.choose(request, label="choice of pairs", merges=known.merges)
 
     def _one_ways_again(self, curator: Curator, left: Fraction) -> tuple[Answer, ...]:
+        """All one-ways with what is left."""
         columns = informative_columns(curator.domain)
         sizes = [curator.domain.size(name) for name in columns]
         parts = allocate(left, sizes, curator.account.scale_power)
         return curator.measure(one_way_requests(curator, columns, parts), label="one-way marginals again")
-
-    def _choices(self, columns: int, pairs: int) -> int:
-        """How many pairs are chosen: fixed by public facts, at least one, at most all."""
-        return max(1, min(pairs, int(self.choices_a_column * (columns - 1))))
