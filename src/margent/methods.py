@@ -12,6 +12,7 @@ from margent.errors import UsageError
 from margent.synthesizers.descent import Descent
 from margent.synthesizers.gum import Gum
 from margent.synthesizers.independent import IndependentColumns
+from margent.synthesizers.mcf import MinCostFlow
 from margent.synthesizers.model import Synthesizer
 
 DEFAULT_METHOD = "dense"
@@ -56,7 +57,7 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
-SYNTHESIZERS: tuple[Synthesizer, ...] = (Descent(), Gum(), IndependentColumns())
+SYNTHESIZERS: tuple[Synthesizer, ...] = (Descent(), Gum(), MinCostFlow(), IndependentColumns())
 
 
 def method_named(name: str) -> Method:
