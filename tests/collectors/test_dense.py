@@ -160,14 +160,20 @@ def test_columns_of_one_code_are_never_asked_for() -> None:
     assert all("c1" not in clique for charge in made.charges for clique in charge.cliques)
 
 
-def test_pairs_over_the_cap_are_no_candidates() -> None:
+def test_pairs_over_the_cap_lose_their_lightest_codes() -> None:
+    """30 x 40 cells under a cap of 200: both columns keep 13 codes and one group of the others."""
     made = collected(schema(30, 40, 3), dependent(50_000, (30, 40, 3)), collector=Dense(max_pair_cells=200))
     (scores,) = scores_in(made)
-    assert scores.cliques == (("c0", "c2"), ("c1", "c2"))
-    budget = Budget(epsilon=1)
-    none = collected(schema(30, 40), dependent(50_000, (30, 40)), budget, Dense(max_pair_cells=200))
-    assert {answer.clique for answer in none.answers if not isinstance(answer, Scores)} == {("c0",), ("c1",)}
-    assert 0.99 <= spent_share(none, budget) <= 1
+    assert scores.cliques == (("c0", "c1"), ("c0", "c2"), ("c1", "c2"))
+    assert {name: merge.size for name, merge in made.merges.items()} == {"c0": 14, "c1": 14}
+    assert max(answer.counts.size for answer in made.marginals) <= 200
+    for name, merge in made.merges.items():
+        (one_way,) = [answer for answer in made.marginals[:3] if answer.clique == (name,)]
+        alone = np.array(merge.groups) < merge.size - 1
+        assert one_way.counts[alone].min() >= one_way.counts[~alone].max()
+    plan = Dense(max_pair_cells=200).stages(made.domain, Budget(epsilon=1))
+    assert "no table is over 200 cells" in plan[1].note
+    assert max(stage.largest for stage in plan) <= 200
 
 
 def test_columns_of_thousands_of_codes_are_merged_in_pairs() -> None:

@@ -13,11 +13,11 @@ import numpy as np
 from margent.collectors.allocation import allocate
 from margent.collectors.dense_pure import Known, Pure
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, coarsening_note
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
 from margent.errors import UsageError
+from margent.postprocessing.coarsening import coarsened
 from margent.postprocessing.dependence import Counts, score_distances
-from margent.postprocessing.merging import merge_low_counts
 from margent.postprocessing.posterior import improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
@@ -35,8 +35,8 @@ class Dense:
     independence, each of sensitivity 1; where their noise is more than ``score_noise`` of the noisy total, scores
     and pairs are not worth buying and everything goes to one-ways. ``one_way_weight``: how much of a one-way's
     error is taken to enter each pair of its column. ``merge_above``: in columns of more codes than this, codes
-    under three standard deviations are counted as one in pair tables. ``max_pair_cells``: pairs with more cells
-    are left out.
+    under three standard deviations are counted together in pair tables, neighbors where codes have an order.
+    ``max_pair_cells``: columns whose pair would have more cells lose their lightest codes in the same way.
 
     ``pure``: what is bought instead where the account is pure (delta 0).
 
@@ -79,7 +79,7 @@ class Dense:
                 largest=max(cells),
                 cells=sum(cells),
                 law=score_law("independence", len(cells), share, budget.relation, budget.account),
-                note=candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
+                note=coarsening_note(domain, self.merge_above, self.max_pair_cells),
                 scores=True,
             ),
             Stage(
@@ -108,7 +108,7 @@ class Dense:
             return Transcript(curator.schema, domain, self.name, curator.charges, one_ways)
         left = budget.total - first
 
-        merges = self._merges(one_ways)
+        merges = coarsened(curator.schema, one_ways, self.merge_above, self.max_pair_cells)
         singles, noise, total = self._singles(curator, one_ways, merges)
         pairs = self._candidates(domain.merged(merges))
         if pure:
@@ -134,11 +134,6 @@ class Dense:
             *self._measure(curator, bought, more, merges, left),
         )
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
-
-    def _merges(self, one_ways: Sequence[NoisyMarginal]) -> dict[str, Merge]:
-        """Merges of the columns with very many codes."""
-        wide = (answer for answer in one_ways if answer.counts.size > self.merge_above)
-        return {merge.column: merge for merge in map(merge_low_counts, wide) if merge is not None}
 
     def _singles(
         self, curator: Curator, one_ways: tuple[NoisyMarginal, ...], merges: Mapping[str, Merge]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+
+from margent.schema.domain import Domain
 
 from margent.privacy.laws import Law
 
@@ -47,3 +50,29 @@ def candidates_note(cells: Sequence[int], cap: int) -> str:
         f"one score a pair; candidates: {len(cells) - over:,} of {len(cells):,} pairs, {over:,} "
         f"{'is' if over == 1 else 'are'} over the cap of {cap:,} cells unless rare codes are merged"
     )
+
+
+def coarsening_note(domain: Domain, above: int, cap: int) -> str:
+    """How many pairs are candidates, and in which columns codes are counted together to make pairs affordable.
+
+    Privacy: none: public facts only; which codes those are is read off noisy counts, during the run.
+
+    >>> domain = Domain(("zip", "job", "sex"), (40_000, 400, 2))
+    >>> for part in coarsening_note(domain, 300, 1_000_000).split("; "):
+    ...     print(part)
+    one score a pair
+    candidates: all 3 pairs
+    counted together in pairs: low codes of job (400), zip (40,000), and more until no table is over 1,000,000 cells
+    """
+    sizes = {name: domain.size(name) for name in domain.names if domain.size(name) > 1}
+    pairs = list(combinations(sizes, 2))
+    note = f"one score a pair; candidates: all {len(pairs):,} pairs"
+    over = sum(sizes[one] * sizes[two] > cap for one, two in pairs)
+    wide = sorted((size, name) for name, size in sizes.items() if size > above)
+    if wide:
+        shown = ", ".join(f"{name} ({size:,})" for size, name in wide[:5])
+        more = f" and {len(wide) - 5:,} more columns" if len(wide) > 5 else ""
+        note += f"; counted together in pairs: low codes of {shown}{more}"
+    if not over:
+        return f"{note}, each under the cap of {cap:,} cells" if not wide else note
+    return f"{note}{', and more' if wide else '; codes are counted together'} until no table is over {cap:,} cells"

@@ -41,21 +41,43 @@ def member_shares(
     counts: NDArray[np.float64],
     totals: NDArray[np.float64],
     spread: Spread,
+    variance: float = 0.0,
 ) -> dict[int, NDArray[np.float64]]:
     """For each working code of several schema codes, their shares of its records, adding up to one.
 
+    Noisy counts of a group differ more than true ones. They are pulled to their mean by the share of their spread that
+    noise of ``variance`` explains, or thousands of rare codes would be written in the proportions of their noise.
+
     Shapes: ``counts`` has the column's k noisy counts, ``totals`` one consistent count a working code.
-    Units: records.
+    Units: records; ``variance`` in records squared.
     Privacy: none: post-processing.
+    Source: the pull is that of Efron and Morris 1973.
     """
     shares = {}
     for group, members in working.mixed(column).items():
         share = np.zeros(members.size)
         if spread == "projected":
-            share = np.maximum(counts[members], 0.0)
+            pulled = pulled_together(counts[members], variance)
+            share = np.maximum(pulled, 0.0)
             # A group may have more records than its members' counts: those of codes that are never written.
             if share.sum() > totals[group]:
-                share = norm_sub(counts[members], float(totals[group]))
+                share = norm_sub(pulled, float(totals[group]))
         mass = float(share.sum())
         shares[group] = share / mass if mass > 0 else np.full(members.size, 1.0 / members.size)
     return shares
+
+
+def pulled_together(counts: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+    """Mean + V / (V + s^2) (count - mean), with V what the counts' own variance exceeds the noise's s^2 by.
+
+    Shapes: at least two noisy counts.
+    Units: records; ``variance`` in records squared.
+    Privacy: none: post-processing.
+
+    >>> pulled_together(np.array([5.0, -5.0, 3.0, -3.0]), 50.0).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    mean = float(counts.mean())
+    seen = float(((counts - mean) ** 2).sum()) / max(counts.size - 1, 1)
+    kept = 0.0 if seen <= variance else 1.0 - variance / seen if seen > 0 else 1.0
+    return mean + kept * (counts - mean)

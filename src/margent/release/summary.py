@@ -25,7 +25,7 @@ from margent.release.promise import (
     who_is_protected,
 )
 from margent.schema.codec import Codec
-from margent.transcript import NoisyMarginal, Transcript
+from margent.transcript import NoisyMarginal, Scores, Transcript
 from margent.version import VERSION
 
 WORTH_A_WARNING = 0.05
@@ -122,6 +122,29 @@ def _shares_above(transcript: Transcript, codes: Mapping[str, int], least: float
     return entries
 
 
+def coarsened_columns(transcript: Transcript) -> list[dict[str, Any]]:
+    """Columns some of whose codes were counted together in tables of several columns.
+
+    Privacy: none: merges are read off noisy answers.
+    """
+    return [
+        {"column": name, "codes": len(merge.groups), "groups": merge.size}
+        for name, merge in sorted(transcript.merges.items())
+    ]
+
+
+def pairs_left_out(transcript: Transcript) -> int | None:
+    """Pairs of columns that were no candidates although both tell records apart; None where no scores were asked.
+
+    Privacy: none: post-processing.
+    """
+    scored = {names for answer in transcript.answers if isinstance(answer, Scores) for names in answer.cliques}
+    if not scored:
+        return None
+    several = [name for name, size in zip(transcript.domain.names, transcript.domain.sizes, strict=True) if size > 1]
+    return math.comb(len(several), 2) - len({names for names in scored if len(names) == 2})
+
+
 def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Counts divided by their sum (all zero where the sum is zero)."""
     total = counts.sum()
@@ -162,5 +185,7 @@ def release_summary(
         ],
         "unlisted": unlisted_shares(transcript),
         "mostlyMissing": missing_shares(transcript),
+        "coarsened": coarsened_columns(transcript),
+        "pairsLeftOut": pairs_left_out(transcript),
         "oneWays": {"meanDistance": round(mean, 6), "columns": close},
     }

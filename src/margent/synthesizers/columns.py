@@ -84,12 +84,13 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
             shares[name] = smallest.values.sum(axis=axes)
         else:
             shares[name] = np.ones(working.domain.size(name))
-        members[name] = member_shares(working, name, _noisy_counts(transcript, name), shares[name], spread)
+        counts, variance = _noisy_counts(transcript, name)
+        members[name] = member_shares(working, name, counts, shares[name], spread, variance)
     return Columns(working, shares, members)
 
 
-def _noisy_counts(transcript: Transcript, name: str) -> NDArray[np.float64]:
-    """Mean of the noisy one-way counts of all codes of a column; zeros where it was never asked."""
+def _noisy_counts(transcript: Transcript, name: str) -> tuple[NDArray[np.float64], float]:
+    """Mean of the noisy one-way counts of all codes of a column and its variance; zeros where it was never asked."""
     answers = [
         Table(
             answer.clique,
@@ -99,7 +100,10 @@ def _noisy_counts(transcript: Transcript, name: str) -> NDArray[np.float64]:
         for answer in transcript.marginals
         if answer.clique == (name,) and answer.counts.size == transcript.domain.size(name)
     ]
-    return average(answers).values if answers else np.zeros(transcript.domain.size(name))
+    if not answers:
+        return np.zeros(transcript.domain.size(name)), 0.0
+    mean = average(answers)
+    return mean.values, float(mean.variance[0])
 
 
 def counted(records: NDArray[np.int32], domain: Domain, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
