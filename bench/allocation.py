@@ -1,0 +1,66 @@
+"""The program that divides the budget: seconds for thousands of pairs, and how far it is from its optimum.
+
+    python bench/allocation.py [--columns 110] [--budget .02]
+
+Random columns of 2 to 300 codes and random distances from independence (seeded). At the optimum every bought table
+has the same slope, and none that was left out has a steeper one at 0: printed are the largest relative difference of a
+bought pair's slope from the level, the steepest slope left out over the level, and the share of the budget not spent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+
+import numpy as np
+
+from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--columns", type=int, default=110)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--budget", type=float, default=0.0166)
+    options = parser.parse_args()
+    rng = np.random.default_rng(20261127)
+    sizes = np.exp(rng.uniform(np.log(2), np.log(300), options.columns)).astype(int)
+    counts = [rng.dirichlet(np.full(size, 0.5)) * options.rows for size in sizes]
+    pairs = list(itertools.combinations(range(options.columns), 2))
+    distances = options.rows * rng.beta(0.5, 8.0, len(pairs))
+    for repeat in ("first", "warm"):
+        start = time.process_time()
+        sketches = [sketch(each) for each in counts]
+        expected, weights = stacked([pair_sketch(sketches[a], sketches[b], options.rows) for a, b in pairs])
+        kappas = variance_factors(distances, expected, weights)
+        program = Program(
+            expected=expected,
+            weights=weights,
+            kappas=kappas,
+            sizes=sizes.astype(np.float64),
+            shares=np.full(options.columns, 0.5 * (options.columns - 1)),
+            owned=np.full(options.columns, 0.15 * options.budget / options.columns),
+        )
+        bought, more = program.solve(options.budget)
+        print(f"{len(pairs):,} pairs, {repeat}: {time.process_time() - start:.2f} CPU s")
+    spent = bought.sum() + more.sum()
+    # Only a few pairs are looked at one by one: a slope at its own budget needs all rows.
+    some = np.flatnonzero(bought > 0)
+    picked = rng.choice(some, min(200, some.size), replace=False)
+    at = np.array([program._slopes(bought[place])[place] for place in picked])
+    level = float(np.median(at))
+    tiny = program._slopes(options.budget * 2.0**-29.5)
+    left_out = tiny[bought == 0].max(initial=0.0)
+    print(
+        f"{some.size:,} pairs and {np.count_nonzero(more):,} further one-ways bought; level {level:.4g} records a unit"
+    )
+    print(
+        f"bought pairs' slopes: median |slope / level - 1| {np.median(np.abs(at / level - 1)):.2g}, "
+        f"95th percentile {np.quantile(np.abs(at / level - 1), 0.95):.2g}"
+    )
+    print(f"steepest slope left out: {left_out / level:.3f} of the level; not spent: {1 - spent / options.budget:.1e}")
+
+
+if __name__ == "__main__":
+    main()
