@@ -217,6 +217,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
         schema_warnings,
         what_epsilon_means,
         what_may_be_published,
+        what_was_coarsened,
         what_was_spent,
         who_is_protected,
     )
@@ -240,6 +241,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
             f"Close to the noisy answers: single columns differ from them by {mean:.2f} % of the records on "
             f"average; the noise itself accounts for about {100 * sum(noise) / len(noise):.2f} %."
         )
+    if coarsened := what_was_coarsened(summary):
+        click.echo(coarsened)
     click.echo(what_may_be_published(f"{out}/"))
     for warning in schema_warnings(summary):
         click.echo(f"Warning: {warning}.")

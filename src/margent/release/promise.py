@@ -103,6 +103,27 @@ def schema_warnings(summary: Mapping[str, Any]) -> list[str]:
     return unlisted + [missing_warning(entry["column"], entry["noisyShare"]) for entry in summary["mostlyMissing"]]
 
 
+def what_was_coarsened(summary: Mapping[str, Any]) -> str:
+    """In which columns codes were counted together, and how many pairs had no table to hope for; empty where none.
+
+    Privacy: none: read off noisy answers.
+
+    >>> columns = [{"column": "zip", "codes": 50_000, "groups": 310}]
+    >>> what_was_coarsened({"coarsened": columns, "pairsLeftOut": 2})
+    'Rare codes were counted together in tables of several columns: zip (50,000 as 310). 2 pairs were no candidates.'
+    """
+    columns = summary["coarsened"]
+    parts = []
+    if columns:
+        shown = ", ".join(f"{each['column']} ({each['codes']:,} as {each['groups']:,})" for each in columns[:5])
+        more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+        parts.append(f"Rare codes were counted together in tables of several columns: {shown}{more}.")
+    left_out = summary["pairsLeftOut"] or 0
+    if left_out:
+        parts.append(f"{left_out:,} {'pair was no candidate' if left_out == 1 else 'pairs were no candidates'}.")
+    return " ".join(parts)
+
+
 SINGLE_RELEASE = (
     "Single release: this promise counts this release alone. No budget is kept across runs, so a second run "
     "on the same people adds to what is known about them, and it is up to you to add the epsilons."
