@@ -16,8 +16,8 @@ from margent.transcript import NoisyMarginal
 Spread = Literal["projected", "uniform"]
 """How a group's records are told apart: by the members' own noisy counts (`norm_sub`), or evenly."""
 
-TELL_THEIR_SPREAD = 100
-"""Members above which a group's counts tell their own spread well enough (to a seventh)."""
+TELL_THEIR_SPREAD = 50
+"""Members from which a group's counts tell their own spread well enough (to a fifth)."""
 
 
 def merge_low_counts(marginal: NoisyMarginal, deviations: float = 3.0) -> Merge | None:
@@ -48,9 +48,9 @@ def member_shares(
 ) -> dict[int, NDArray[np.float64]]:
     """For each working code of several schema codes, their shares of its records, adding up to one.
 
-    Noisy counts of a group differ more than true ones. Where there are many they are pulled to their mean by the share of
-    their spread that noise of ``variance`` explains, or thousands of rare codes would be written in the proportions of
-    their noise. Few counts do not tell their spread, and cutting them at 0 is as good.
+    Noisy counts of a group differ more than true ones. Where there are many they are pulled to their mean by the share
+    of their spread that noise of ``variance`` explains, or thousands of rare codes would be written in the proportions
+    of their noise. Few counts do not tell their spread, and cutting them at 0 is as good.
 
     Shapes: ``counts`` has the column's k noisy counts, ``totals`` one consistent count a working code.
     Units: records; ``variance`` in records squared.
