@@ -64,7 +64,7 @@ class Dense:
             parts = [budget.total] * len(columns)
             return (one_way_stage(domain, budget, Fraction(1), parts),)
         if budget.account.scale_power == 1:
-            return self.pure.stages(domain, budget, self.max_pair_cells)
+            return self.pure.stages(domain, budget, self.merge_above, self.max_pair_cells)
         sizes = [domain.size(name) for name in columns]
         first = allocate(budget.total * self.one_way_share, sizes)
         cells = [min(domain.cells(pair), self.max_pair_cells) for pair in combinations(columns, 2)]

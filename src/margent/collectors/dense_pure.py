@@ -19,7 +19,7 @@ from itertools import combinations
 from margent.collectors.allocation import allocate
 from margent.collectors.densemarg import select_pairs
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, coarsening_note
 from margent.errors import UsageError
 from margent.postprocessing.dependence import Counts, score_distances
 from margent.privacy.budget import Budget
@@ -71,11 +71,10 @@ class Pure:
         if min(self.one_way_share, self.pick_share) <= 0 or self.one_way_share + self.pick_share >= 1:
             raise UsageError("dense: the pure shares of one-ways and picks must be positive and sum to less than 1")
 
-    def stages(self, domain: Domain, budget: Budget, max_pair_cells: int) -> tuple[Stage, ...]:
+    def stages(self, domain: Domain, budget: Budget, merge_above: int, max_pair_cells: int) -> tuple[Stage, ...]:
         """Three stages, for two or more columns. Privacy: none: public facts only."""
         columns = informative_columns(domain)
-        full = [domain.cells(pair) for pair in combinations(columns, 2)]
-        cells = sorted(min(count, max_pair_cells) for count in full)
+        cells = sorted(min(domain.cells(pair), max_pair_cells) for pair in combinations(columns, 2))
         law = score_law("independence", len(cells), budget.total * self.pick_share, budget.relation, budget.account)
         share = 1 - self.one_way_share - self.pick_share
         choices = max(1, min(self.choices_a_column * (len(columns) - 1), len(cells)))
@@ -91,7 +90,7 @@ class Pure:
                 largest=cells[-1],
                 cells=sum(cells),
                 law=law,
-                note=f"{candidates_note(full, max_pair_cells)}; or, below about "
+                note=f"{coarsening_note(domain, merge_above, max_pair_cells)}; or, below about "
                 f"{math.sqrt(law.variance) / self.score_noise:,.0f} rows, a choice of {choices} pairs",
                 scores=True,
             ),

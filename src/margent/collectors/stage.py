@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from margent.schema.domain import Domain
-
 from margent.privacy.laws import Law
+from margent.schema.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)
