@@ -1,0 +1,127 @@
+"""Real and synthetic tables read into codes, by the columns that all of them have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from margent.counts.source import CodedCounts
+from margent.errors import SchemaError, TranscriptError, UsageError
+from margent.internal.label import is_release
+from margent.metrics.coded import CodedTable, Codes, Kind
+from margent.release.measurements import read_json
+from margent.release.release import dialect_of
+from margent.schema.check import unsupported
+from margent.schema.codec import Codec
+from margent.schema.domain import Clique, Domain
+from margent.schema.fields import Dropped, Schema
+from margent.tables.declared import declared_columns
+from margent.tables.options import ReadOptions
+from margent.tables.source import open_table
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table to be read: where it is, what to call it, how it is spelled, and its release's summary if it has one."""
+
+    name: str
+    table: Any
+    read: ReadOptions
+    summary: dict[str, Any] | None = None
+
+
+def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
+    """What a person named: a table's file, a frame, or a release folder, whose table is meant.
+
+    Raises: TranscriptError where a release folder is damaged.
+    """
+    if not isinstance(table, str | Path):
+        return Given(name or "table", table, read)
+    path = Path(table)
+    if path.is_dir() and is_release(path):
+        summary = read_json(path / "summary.json")
+        file = summary.get("file")
+        if not isinstance(file, str) or Path(file).name != file:
+            raise TranscriptError(f"{path / 'summary.json'}: does not name the synthetic table beside it")
+        return Given(name or path.name, path / file, replace(dialect_of(summary), kind=summary.get("format")), summary)
+    if is_release(path.parent):
+        return Given(name or path.name, path, read, read_json(path.parent / "summary.json"))
+    return Given(name or path.name, path, read)
+
+
+def told_apart(tables: Sequence[Given]) -> list[Given]:
+    """The same tables with names that differ: the folder is added, then a number, where they do not."""
+    names = [one.name for one in tables]
+    if len(set(names)) < len(names):
+        names = [
+            f"{Path(one.table).parent.name}/{one.name}" if isinstance(one.table, str | Path) else one.name
+            for one in tables
+        ]
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[place] = f"{name} ({seen[name]})"
+    return [replace(one, name=name) for one, name in zip(tables, names, strict=True)]
+
+
+def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, ...]]:
+    """For each table the modeled columns that its header lacks.
+
+    Privacy: none: headers only.
+    """
+    found = []
+    for one in tables:
+        if not isinstance(one.table, str | Path) or not one.read.header:
+            found.append(())
+            continue
+        names, _ = declared_columns(Path(one.table), one.read)
+        found.append(tuple(field.name for field in schema.modelled if field.name not in names))
+    return found
+
+
+def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
+    """The schema cut down to the modeled columns that every table has; all others are dropped.
+
+    Raises: SchemaError where this version cannot code a field; UsageError where no column is left.
+    """
+    if faults := unsupported(schema):
+        raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
+    gone = {name for names in absent for name in names}
+    fields = [field if field.role == "model" and field.name not in gone else Dropped(field.name) for field in schema.fields]
+    cut = Schema(fields, unit="row", name=schema.name, missing=schema.missing)
+    if not cut.modelled:
+        raise UsageError("the tables share no column that the schema models: there is nothing to compare")
+    return cut
+
+
+def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:
+    """All rows of a table as codes in memory, one or two bytes a cell for columns of up to 65,536 codes.
+
+    Privacy: exact and private where the table is real.
+    Raises: TableError or SchemaError as `open_table` does.
+    """
+    parts: list[list[Codes]] = [[] for _ in codec.domain.names]
+    rows = 0
+    narrow = [np.uint8 if size <= 256 else np.uint16 if size <= 2**16 else np.uint32 for size in codec.domain.sizes]
+    with open_table(one.table, codec.schema, one.read) as source:
+        for batch in source.batches():
+            rows += batch.num_rows
+            for place, codes in enumerate(codec.encode(batch)):
+                parts[place].append(codes.astype(narrow[place]))
+    columns = [
+        np.concatenate(part) if part else np.zeros(0, dtype=dtype) for part, dtype in zip(parts, narrow, strict=True)
+    ]
+    return CodedTable(one.name, kind, columns, rows)  # type: ignore[arg-type]
+
+
+def counted(table: CodedTable, domain: Domain, cliques: Sequence[Clique]) -> list[np.ndarray]:
+    """Exact contingency tables of codes, by the one counting kernel.
+
+    Privacy: exact and private where the table is real.
+    """
+    return CodedCounts(table.codes, domain).count(cliques)

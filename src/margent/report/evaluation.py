@@ -1,0 +1,1 @@
+def evaluation_page(document): return ""
