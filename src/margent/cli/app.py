@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from margent.cli.demo import demo
+from margent.cli.evaluate import evaluate
 from margent.cli.plan import plan
 from margent.cli.rehearse import rehearse
 from margent.cli.runs import methods, resample, synthesize
@@ -42,5 +43,5 @@ def app() -> None:
     """
 
 
-for command in (schema, plan, rehearse, synthesize, resample, methods, demo):
+for command in (schema, plan, rehearse, synthesize, resample, evaluate, methods, demo):
     app.add_command(command)

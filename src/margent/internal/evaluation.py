@@ -18,6 +18,7 @@ from margent.metrics.registry import METRICS
 from margent.metrics.study import Choices, Study
 from margent.progress import Progress, silent
 from margent.release.measurements import canonical_json
+from margent.release.promise import IF_NOT_GOOD_ENOUGH
 from margent.report.evaluation import evaluation_page
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema
@@ -198,6 +199,7 @@ def _document(
         ],
         "metrics": [_entry(one) for one in scored],
         "figures": figures(study),
+        "nextSteps": IF_NOT_GOOD_ENOUGH,
     }
 
 

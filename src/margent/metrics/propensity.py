@@ -18,9 +18,9 @@ MOST_ROWS = 20_000
 GROUPS = 64
 PAIR_GROUPS = 12
 MOST_PAIRS = 100
-EPOCHS = 8
-RATE = 0.1
-RIDGE = 1e-3
+EPOCHS = 4
+RATE = 0.03
+RIDGE = 1e-2
 
 
 @dataclass(frozen=True)
