@@ -6,10 +6,12 @@ import click
 
 from margent.cli.demo import demo
 from margent.cli.evaluate import evaluate
+from margent.cli.inspect import inspect
 from margent.cli.plan import plan
 from margent.cli.rehearse import rehearse
 from margent.cli.runs import methods, resample, synthesize
 from margent.cli.schema import schema
+from margent.cli.sweep import sweep
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -43,5 +45,5 @@ def app() -> None:
     """
 
 
-for command in (schema, plan, rehearse, synthesize, resample, evaluate, methods, demo):
+for command in (schema, plan, rehearse, synthesize, resample, evaluate, inspect, sweep, methods, demo):
     app.add_command(command)

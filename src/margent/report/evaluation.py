@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def evaluation_page(document: Document) -> str:
         real_rows=document["realRows"],
         absent_from_real=document["absentFromReal"],
         not_compared=document["notCompared"],
-        tables=document["tables"][YARDSTICKS:],
+        tables=[table | {"epsilon": _epsilon(table)} for table in document["tables"][YARDSTICKS:]],
         names=names,
         metrics=document["metrics"],
         overview=[_overview(metric) for metric in document["metrics"] if _has_scores(metric)],
@@ -52,6 +53,14 @@ def evaluation_page(document: Document) -> str:
     )
 
 
+def _epsilon(table: Document) -> str:
+    """A release's epsilon as a person writes it, or a dash."""
+    try:
+        return f"{float(Fraction(table['release']['epsilon'])):g}"
+    except (TypeError, ValueError, KeyError, ZeroDivisionError, OverflowError):
+        return "–"
+
+
 def _values(metric: Document) -> list[float | None]:
     return [score["value"] if score["status"] == "scored" else None for score in metric["scores"]]
 
@@ -62,7 +71,7 @@ def _has_scores(metric: Document) -> bool:
 
 def _overview(metric: Document) -> dict[str, Any]:
     resample, independent, *scores = _values(metric)
-    comparable = resample is not None and independent is not None and resample != independent
+    comparable = resample is not None and independent is not None and _worse(independent, resample, metric["better"])
     return {
         "key": metric["key"],
         "title": metric["title"],
@@ -72,6 +81,10 @@ def _overview(metric: Document) -> dict[str, Any]:
         "better": _GOOD[metric["better"]],
         "chart": charts.scale(resample or 0.0, independent or 0.0, scores) if comparable else "",
     }
+
+
+def _worse(one: float, other: float, better: str) -> bool:
+    return (one > other and better == "lower") or (one < other and better == "higher")
 
 
 def _silent(document: Document) -> list[dict[str, Any]]:
@@ -191,8 +204,10 @@ def _widths(document: Document) -> Any:
     for style, score in zip(styles, metric["scores"], strict=True):
         points = score["details"].get("byWidth", [])
         if points:
-            series.append((style, [(point["width"], point["error"]) for point in points]))
-            ticks = [(point["width"], f"{100 * point['width']:g} %") for point in points]
+            # Widths are drawn at equal distances, so that the narrow ones can be told apart.
+            step = 1 / len(points)
+            series.append((style, [((place + 0.5) * step, point["error"]) for place, point in enumerate(points)]))
+            ticks = [((place + 0.5) * step, f"{100 * point['width']:g} %") for place, point in enumerate(points)]
             top = max(top, *(point["error"] for point in points))
     labels = (percent(top), percent(top / 2), "0")
     return charts.lines(series, ticks, "Mean absolute error of range queries by width", labels=labels) if series else ""

@@ -1,0 +1,84 @@
+"""`margent sweep`: error against epsilon on a public table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from margent.cli.console import shown_progress
+from margent.cli.options import (
+    delta_option,
+    json_option,
+    out_option,
+    read_options,
+    reading_options,
+    schema_option,
+    whole_number,
+)
+from margent.errors import UsageError
+
+
+@click.command(short_help="Error against epsilon, on a PUBLIC table only.")
+@click.argument("table", type=click.Path(path_type=Path))
+@schema_option
+@click.option("--epsilon", "epsilons", required=True, metavar="E,E,...", help="The budgets to try, with commas.")
+@delta_option
+@click.option("--method", "methods", default=None, metavar="M,M,...", help="Methods to compare (see `margent methods`).")
+@click.option("--draws", default="1", show_default=True, metavar="N", help="Runs of each method at each epsilon.")
+@click.option("--on-public-data", is_flag=True, help="I say that TABLE is public: nothing in it needs protection.")
+@reading_options
+@out_option
+@json_option
+def sweep(
+    table: Path,
+    schema_path: Path,
+    epsilons: str,
+    delta: str,
+    methods: str | None,
+    draws: str,
+    on_public_data: bool,
+    delimiter: str | None,
+    quote: str,
+    encoding: str,
+    no_header: bool,
+    kind: str | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Draw error against epsilon for a PUBLIC table, to choose method and budget before the private one is touched.
+
+    \b
+    margent sweep public.csv --schema schema.json --epsilon .1,.2,.5,1,2,5 --on-public-data -o SWEEP/
+    """
+    from margent.internal.label import LABEL, refuse_release
+    from margent.internal.sweep import PAGE_FILE
+    from margent.internal.sweep import sweep as run
+    from margent.methods import DEFAULT_METHOD, method_named
+    from margent.schema.read import read_schema
+
+    refuse_release(out)
+    names = [method_named(name).name for name in (methods or DEFAULT_METHOD).split(",")]
+    wanted = [part.strip() for part in epsilons.split(",")]
+    if not all(wanted):
+        raise UsageError("--epsilon takes one or more numbers with commas between them")
+    with shown_progress(wanted=not as_json) as progress:
+        made = run(
+            table,
+            read_schema(schema_path),
+            epsilons=wanted,
+            methods=names,
+            on_public_data=on_public_data,
+            delta=delta,
+            draws=whole_number(draws, "--draws", least=1) or 1,
+            read=read_options(delimiter, quote, encoding, no_header, kind),
+            progress=progress,
+        )
+        made.save(out)
+    if as_json:
+        click.echo(json.dumps({"out": str(out)} | made.document, indent=1, allow_nan=False))
+        return
+    click.echo(LABEL)
+    click.echo(f"The page is {out / PAGE_FILE}.")
+    click.echo(made.document["meaning"])
