@@ -25,7 +25,9 @@ from margent.errors import UsageError
 @schema_option
 @click.option("--epsilon", "epsilons", required=True, metavar="E,E,...", help="The budgets to try, with commas.")
 @delta_option
-@click.option("--method", "methods", default=None, metavar="M,M,...", help="Methods to compare (see `margent methods`).")
+@click.option(
+    "--method", "methods", default=None, metavar="M,M,...", help="Methods to compare (see `margent methods`)."
+)
 @click.option("--draws", default="1", show_default=True, metavar="N", help="Runs of each method at each epsilon.")
 @click.option("--on-public-data", is_flag=True, help="I say that TABLE is public: nothing in it needs protection.")
 @reading_options

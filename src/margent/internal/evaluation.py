@@ -13,7 +13,7 @@ from margent.internal.figures import figures
 from margent.internal.label import LABEL, WHAT_IT_MEANS, save_internal
 from margent.internal.reading import Given, absent_columns, coded, counted, given, shared_schema, told_apart
 from margent.metrics.coded import columns_of, resampled, shuffled
-from margent.metrics.metric import Metric, NotComputable, Score
+from margent.metrics.metric import Metric, NotComputableError, Score
 from margent.metrics.registry import METRICS
 from margent.metrics.study import Choices, Study
 from margent.progress import Progress, silent
@@ -151,7 +151,7 @@ def measured(metric: Metric, study: Study) -> tuple[Outcome, ...]:
 def _attempt(measure: Callable[[], list[Score]]) -> list[Score] | Outcome:
     try:
         return measure()
-    except NotComputable as sentence:
+    except NotComputableError as sentence:
         return Outcome("skipped", reason=str(sentence))
     except Exception as fault:
         # Its text could hold a cell: only its kind goes on.
@@ -182,9 +182,7 @@ def _document(
         "title": study.schema.name or "Synthetic tables",
         "seed": study.choices.seed,
         "realRows": study.real.rows,
-        "columns": [
-            {"name": one.name, "codes": one.size, "ordinal": one.ordinal} for one in study.columns
-        ],
+        "columns": [{"name": one.name, "codes": one.size, "ordinal": one.ordinal} for one in study.columns],
         "notCompared": list(dropped),
         "absentFromReal": list(absent[0]),
         "tables": [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.metrics.metric import NotComputable
+from margent.metrics.metric import NotComputableError
 from margent.metrics.study import Study
 
 MAX_BARS = 40
@@ -26,7 +26,7 @@ def figures(study: Study) -> dict[str, Any]:
     for name, find in (("oneWays", _one_ways), ("pairs", _pairs), ("worstPairs", _worst_pairs)):
         try:
             found[name] = find(study)
-        except NotComputable as sentence:
+        except NotComputableError as sentence:
             found[name] = {"reason": str(sentence)}
         except Exception as fault:
             found[name] = {"reason": f"this figure failed ({type(fault).__name__})"}

@@ -117,10 +117,7 @@ def inspect(table: Any, schema: Schema, *, read: ReadOptions | None = None, prog
             rows += batch.num_rows
             for tally in tallies:
                 tally.add(batch.column(tally.layout.field.name))
-    columns = [
-        _column(tally, codec.labels[tally.layout.field.name], rows)
-        for tally in tallies
-    ]
+    columns = [_column(tally, codec.labels[tally.layout.field.name], rows) for tally in tallies]
     return Inspection(
         {
             "label": LABEL,

@@ -92,7 +92,9 @@ def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     if faults := unsupported(schema):
         raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
     gone = {name for names in absent for name in names}
-    fields = [field if field.role == "model" and field.name not in gone else Dropped(field.name) for field in schema.fields]
+    fields = [
+        field if field.role == "model" and field.name not in gone else Dropped(field.name) for field in schema.fields
+    ]
     cut = Schema(fields, unit="row", name=schema.name, missing=schema.missing)
     if not cut.modelled:
         raise UsageError("the tables share no column that the schema models: there is nothing to compare")

@@ -14,7 +14,7 @@ from margent.internal.label import LABEL, save_internal
 from margent.internal.reading import coded, counted, given, shared_schema
 from margent.metrics.coded import CodedTable, columns_of, resampled, shuffled
 from margent.metrics.marginals import MarginalDistance
-from margent.metrics.metric import Metric, NotComputable
+from margent.metrics.metric import Metric, NotComputableError
 from margent.metrics.ranges import RangeQueries
 from margent.metrics.study import Choices, Study
 from margent.pipeline import synthesize
@@ -117,7 +117,7 @@ def _entry(metric: Metric, study: Study, methods: int, epsilons: int, draws: int
     entry = {"key": metric.key, "title": metric.title, "paragraph": metric.paragraph}
     try:
         values = [score.value for score in metric.measure(study)]
-    except NotComputable as sentence:
+    except NotComputableError as sentence:
         return entry | {"reason": str(sentence)}
     scores = np.array(values[2:], dtype=np.float64).reshape(methods, epsilons, draws)
     return entry | {

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.metrics.coded import CodedTable, Column
-from margent.metrics.metric import NotComputable
+from margent.metrics.metric import NotComputableError
 
 Numbers = NDArray[np.float64]
 Learner = Literal["svm", "boosting"]
@@ -30,12 +30,12 @@ class Task:
 def require_learners() -> None:
     """Refuse where the extra is not installed.
 
-    Raises: NotComputable with the command that installs it.
+    Raises: NotComputableError with the command that installs it.
     """
     try:
         import sklearn  # noqa: F401
     except ImportError:
-        raise NotComputable("scikit-learn is not installed: pip install 'margent[learn]'") from None
+        raise NotComputableError("scikit-learn is not installed: pip install 'margent[learn]'") from None
 
 
 def linear_features(table: CodedTable, columns: Sequence[Column], task: Task, rows: NDArray[np.int64]) -> Numbers:

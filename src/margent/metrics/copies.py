@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.metrics.coded import CodedTable, Column
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 
@@ -31,7 +31,7 @@ class CopiedRows:
     def measure(self, study: Study) -> list[Score]:
         """One share a table."""
         if not study.columns:
-            raise NotComputable("the tables share no column")
+            raise NotComputableError("the tables share no column")
         real, times = np.unique(row_words(study.real, study.columns), return_counts=True)
         scores = []
         for table in study.tables:
@@ -57,8 +57,10 @@ def row_words(table: CodedTable, columns: Sequence[Column]) -> NDArray[np.uint64
     for one in columns:
         reach *= one.size
     for place, one in enumerate(columns):
-        words = words * np.uint64(one.size) + table.codes[place].astype(np.uint64) if reach < 2**64 else _mixed(
-            words ^ (table.codes[place].astype(np.uint64) + np.uint64(1))
+        words = (
+            words * np.uint64(one.size) + table.codes[place].astype(np.uint64)
+            if reach < 2**64
+            else _mixed(words ^ (table.codes[place].astype(np.uint64) + np.uint64(1)))
         )
     return words
 

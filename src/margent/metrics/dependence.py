@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 WORST = 12
@@ -31,7 +31,7 @@ class Correlation:
         found = study.summaries(2)
         known = ~np.isnan(found.association[0])
         if not known.any():
-            raise NotComputable("every pair of columns has too many cells")
+            raise NotComputableError("every pair of columns has too many cells")
         real = found.association[0]
         scores = []
         for other in found.association[1:]:

@@ -20,7 +20,7 @@ from margent.metrics.classifiers import (
     tree_features,
 )
 from margent.metrics.coded import CodedTable
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 MOST_TASKS = 3
@@ -77,7 +77,7 @@ class Learning:
         """One mean a table, with every task's figure and that of guessing the more frequent answer."""
         require_learners()
         if study.real.rows < 20:
-            raise NotComputable("it needs at least 20 real rows")
+            raise NotComputableError("it needs at least 20 real rows")
         tasks = _tasks(study)
         results = [
             study.once(f"learning {self.learner} {task.target}", lambda task=task: _results(study, self.learner, task))  # type: ignore[misc]
@@ -106,7 +106,7 @@ class Learning:
 def _tasks(study: Study) -> list[Task]:
     asked = study.choices.targets
     if absent := [name for name in asked if name not in study.by_name]:
-        raise NotComputable(f"{', '.join(map(repr, absent))}: not among the columns that all tables share")
+        raise NotComputableError(f"{', '.join(map(repr, absent))}: not among the columns that all tables share")
     short = [one.name for one in study.columns if not one.ordinal and 2 <= one.inner <= 10]
     names = list(asked) or short[-MOST_TASKS:]
     tasks = []
@@ -116,7 +116,7 @@ def _tasks(study: Study) -> list[Task]:
         if (counts > 0).sum() > 1:
             tasks.append(Task(place, int(np.argmax(counts[: one.inner]))))
     if not tasks:
-        raise NotComputable("no column to predict: none of the candidates has two values; give --target COLUMN")
+        raise NotComputableError("no column to predict: none of the candidates has two values; give --target COLUMN")
     return tasks
 
 
@@ -133,9 +133,7 @@ def _results(study: Study, learner: Learner, task: Task) -> list[Result]:
     judged, truth = make(study.real, study.columns, task, held), labels_of(study.real, task, held)
 
     def result(table: CodedTable, rows: NDArray[np.int64]) -> Result:
-        scores = fitted_scores(
-            learner, make(table, study.columns, task, rows), labels_of(table, task, rows), judged
-        )
+        scores = fitted_scores(learner, make(table, study.columns, task, rows), labels_of(table, task, rows), judged)
         return error_of(scores, truth), area_under_curve(scores, truth)
 
     on_real = result(study.real, rest)

@@ -15,7 +15,7 @@ Better = Literal["lower", "higher", "nearer"]
 """Which scores are good: lower, higher, or nearer to that of the resampled real rows."""
 
 
-class NotComputable(MargentError):
+class NotComputableError(MargentError):
     """A metric has nothing to say about these tables; the text is a plain sentence from public facts alone."""
 
 
@@ -60,6 +60,6 @@ class Metric(Protocol):
     def measure(self, study: Study) -> list[Score]:
         """One score a table of ``study.tables``, in that order.
 
-        Raises: NotComputable when the tables or options leave nothing to measure.
+        Raises: NotComputableError when the tables or options leave nothing to measure.
         """
         ...

@@ -7,7 +7,7 @@ import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 from margent.schema.domain import Clique, clique
 
@@ -37,9 +37,9 @@ class MarginalDifference:
     def measure(self, study: Study) -> list[Score]:
         """One mean a table, with the value of each marginal and of each attribute."""
         if importlib.util.find_spec(MODULE) is None:
-            raise NotComputable("this version has no Marginal Difference yet")
+            raise NotComputableError("this version has no Marginal Difference yet")
         if study.schema is None or study.real.rows == 0:
-            raise NotComputable("it needs a schema and real rows")
+            raise NotComputableError("it needs a schema and real rows")
         module: Any = importlib.import_module(MODULE)
         attributes = module.attributes_from_schema(study.schema, study.domain)
         cliques = _chosen(study)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.metrics.coded import CodedTable
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 MOST_COLUMNS = 60
@@ -38,7 +38,7 @@ class Missingness:
         """One total variation a table, with the shares of missing cells and the most frequent patterns."""
         able = [one for one in study.columns if one.missing]
         if not able:
-            raise NotComputable("no column may have missing cells")
+            raise NotComputableError("no column may have missing cells")
         places = [study.place[one.name] for one in able]
         missing = [one.missing[0] for one in able]
         every = (study.real, *study.tables)
@@ -48,7 +48,8 @@ class Missingness:
         found, codes = np.unique(np.concatenate(words), return_inverse=True)
         ends = np.cumsum([0, *(word.size for word in words)])
         counts = [
-            np.bincount(codes[start:stop], minlength=found.size) for start, stop in zip(ends[:-1], ends[1:], strict=True)
+            np.bincount(codes[start:stop], minlength=found.size)
+            for start, stop in zip(ends[:-1], ends[1:], strict=True)
         ]
         from margent.metrics.summaries import distances
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 ALL_PAIRS_BELOW = 30
@@ -83,11 +83,11 @@ class KMarginalByGroup:
         """The mean over groups, with every group's own score (the 200 largest groups)."""
         group = study.choices.group
         if group is None:
-            raise NotComputable("no grouping column was named: give --group COLUMN")
+            raise NotComputableError("no grouping column was named: give --group COLUMN")
         if group not in study.by_name:
-            raise NotComputable(f"the grouping column {group!r} is not among the columns that all tables share")
+            raise NotComputableError(f"the grouping column {group!r} is not among the columns that all tables share")
         if study.real.rows == 0 or len(study.columns) < 3:
-            raise NotComputable("it needs real rows, the grouping column and two more columns")
+            raise NotComputableError("it needs real rows, the grouping column and two more columns")
         pairs = [pair for pair in study.cliques(2) if group not in pair]
         if len(pairs) > RANDOM_PAIRS:
             places = study.random(self.key).choice(len(pairs), RANDOM_PAIRS, replace=False)
@@ -99,7 +99,7 @@ class KMarginalByGroup:
         totals = np.zeros((len(study.tables), groups.size))
         small = [pair for pair in pairs if study.domain.cells((group, *pair)) <= 2**24]
         if not small:
-            raise NotComputable("the tables by group have too many cells")
+            raise NotComputableError("the tables by group have too many cells")
         for pair in small:
             (_, real, others) = next(study.shaped((group, *pair)))
             for place, other in enumerate(others):

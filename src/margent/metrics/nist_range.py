@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.queries import Query, answers, interval
 from margent.metrics.study import Study
 
@@ -37,7 +37,7 @@ class NistRange:
     def measure(self, study: Study) -> list[Score]:
         """One root mean square a table."""
         if not study.columns or study.real.rows == 0:
-            raise NotComputable("it needs real rows and columns that all tables share")
+            raise NotComputableError("it needs real rows and columns that all tables share")
         rng, queries = study.random(self.key), []
         most = max(1, len(study.columns) // 3)
         for _ in range(RULES):
@@ -46,7 +46,7 @@ class NistRange:
         real = answers(study.real, queries)
         used = real > 0
         if not used.any():
-            raise NotComputable("no real row satisfies any of the random rules")
+            raise NotComputableError("no real row satisfies any of the random rules")
         logs = np.log(np.maximum(real[used] / study.real.rows, FLOOR))
         scores = []
         for table in study.tables:

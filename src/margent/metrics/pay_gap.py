@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 
@@ -77,13 +77,13 @@ class PayGap:
 def _chosen(study: Study) -> tuple[str, str, str]:
     chosen = study.choices.pay_gap
     if chosen is None:
-        raise NotComputable("its columns were not named: give --pay-gap PLACE,INCOME,SEX")
+        raise NotComputableError("its columns were not named: give --pay-gap PLACE,INCOME,SEX")
     if absent := [name for name in chosen if name not in study.by_name]:
-        raise NotComputable(f"{', '.join(map(repr, absent))}: not among the columns that all tables share")
+        raise NotComputableError(f"{', '.join(map(repr, absent))}: not among the columns that all tables share")
     if len(set(chosen)) < 3 or not study.by_name[chosen[1]].values or study.by_name[chosen[2]].inner < 2:
-        raise NotComputable("--pay-gap needs three columns: any, a numeric one, and one of at least two values")
+        raise NotComputableError("--pay-gap needs three columns: any, a numeric one, and one of at least two values")
     if study.domain.cells(chosen) > 2**24:
-        raise NotComputable("the table over the three columns has too many cells")
+        raise NotComputableError("the table over the three columns has too many cells")
     return chosen
 
 

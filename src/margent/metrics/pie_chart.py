@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 PRESENCE = 0.05
@@ -44,7 +44,7 @@ class PieChart:
         """One mean a table, with the pairs of columns whose pies are worst."""
         pies = self._pies(study)
         if not pies:
-            raise NotComputable("no column has an unordered list of 3 to 100 values to draw pies of")
+            raise NotComputableError("no column has an unordered list of 3 to 100 values to draw pies of")
         totals = np.zeros((len(study.tables), len(pies)))
         rows = np.zeros((len(study.tables), len(pies)))
         for number, (_, real, others) in enumerate(study.counted(pies)):
@@ -72,7 +72,7 @@ class PieChart:
         """(by, of) pairs: the group or any column of at most 300 codes, and an unordered column of 3 to 100 values."""
         group = study.choices.group
         if group is not None and group not in study.by_name:
-            raise NotComputable(f"the grouping column {group!r} is not among the columns that all tables share")
+            raise NotComputableError(f"the grouping column {group!r} is not among the columns that all tables share")
         of = [one.name for one in study.columns if not one.ordinal and 3 <= one.inner <= 100]
         by = [group] if group is not None else [one.name for one in study.columns if one.size <= 300]
         pies = [(one, other) for one in by for other in of if one != other]

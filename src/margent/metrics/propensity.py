@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margent.compiled import compiled
 from margent.metrics.coded import CodedTable
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 MOST_ROWS = 20_000
@@ -44,7 +44,7 @@ class Propensity:
     def measure(self, study: Study) -> list[Score]:
         """One pMSE a table, with the share of held-out rows that the model classifies rightly."""
         if not study.columns or study.real.rows < 4:
-            raise NotComputable("it needs a shared column and at least 4 real rows")
+            raise NotComputableError("it needs a shared column and at least 4 real rows")
         pairs = list(itertools.combinations(range(len(study.columns)), 2))
         if len(pairs) > MOST_PAIRS:
             chosen = study.random("propensity pairs").choice(len(pairs), MOST_PAIRS, replace=False)

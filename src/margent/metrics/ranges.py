@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.metrics.coded import Column
-from margent.metrics.metric import Better, NotComputable, Score
+from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.queries import Query, answers, covering, interval
 from margent.metrics.study import Study
 
@@ -71,7 +71,7 @@ class RangeQueries:
     def measure(self, study: Study) -> list[Score]:
         """One mean error a table; the contiguous absolute form adds the errors by width."""
         if not study.columns:
-            raise NotComputable("the tables share no column")
+            raise NotComputableError("the tables share no column")
         queries = study.once(f"queries {self.form}", lambda: _queries(study, self.form))
         real, others = study.once(f"answers {self.form}", lambda: _answers(study, queries))
         n = study.real.rows

@@ -164,6 +164,6 @@ class Study:
     def summaries(self, k: int) -> Summaries:
         """Distances (and, for k up to 2, dependence) of all chosen k-way tables, counted once for all metrics.
 
-        Raises: NotComputable when there are fewer than k columns.
+        Raises: NotComputableError when there are fewer than k columns.
         """
         return self.once(f"summaries {k}", lambda: summarize(self, k))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.metrics.coded import Column
-from margent.metrics.metric import NotComputable
+from margent.metrics.metric import NotComputableError
 from margent.schema.domain import Clique
 
 if TYPE_CHECKING:
@@ -117,12 +117,12 @@ def _cramer(counts: Counts) -> float:
 def summarize(study: Study, k: int) -> Summaries:
     """Count all chosen k-way tables once and keep their summaries.
 
-    Raises: NotComputable when there are fewer than k columns.
+    Raises: NotComputableError when there are fewer than k columns.
     """
     import math
 
     if len(study.columns) < k:
-        raise NotComputable(f"it needs {k} columns, and the tables share {len(study.columns)}")
+        raise NotComputableError(f"it needs {k} columns, and the tables share {len(study.columns)}")
     cliques = study.cliques(k)
     shape = (len(study.tables), len(cliques))
     l1, l2 = np.zeros(shape), np.zeros(shape)

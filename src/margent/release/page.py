@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
 from margent.privacy.budget import Budget
+from margent.release.pairs import SHOWN, pair_distances
 from margent.release.promise import IF_NOT_GOOD_ENOUGH, schema_warnings
 from margent.release.summary import one_way_answers, shares
+from margent.report.pages import page, percent
 from margent.schema.codec import Codec
 from margent.transcript import NoisyMarginal, Transcript
 
@@ -21,28 +21,25 @@ MAX_BARS = 40
 
 
 def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, Any], codes: NDArray[np.int32]) -> str:
-    """The page as HTML: promise, spend, and noisy against synthetic one-way tables with error bars.
+    """The page as HTML: promise, spend, and noisy against synthetic one-way and two-way tables with error bars.
 
     Self-contained: inline SVG, no script, no request; everything is escaped.
     Privacy: a function of schema, options, charges and noisy answers.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("margent.release", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     labels = Codec(transcript.schema).labels
     distances = {entry["column"]: entry for entry in summary["oneWays"]["columns"]}
     charts = [
         _chart(name, answer, codes[:, transcript.domain.position[name]], labels[name], distances[name])
         for name, answer in one_way_answers(transcript).items()
     ]
-    return environment.get_template("release.html").render(
+    pairs = pair_distances(transcript, codes)
+    return page(
+        "release.html",
         title=transcript.schema.name or "Synthetic table",
         summary=summary,
         charts=charts,
+        pairs=[_pair_bar(pair, pairs) for pair in pairs[:SHOWN]],
+        pairs_bought=len(pairs),
         stages=_stages(transcript, budget),
         warnings=schema_warnings(summary),
         next_steps=IF_NOT_GOOD_ENOUGH,
@@ -85,9 +82,9 @@ def _chart(
         bars.append(
             {
                 "label": label,
-                "synthetic": _percent(synthetic_share[place]),
-                "noisy": _percent(noisy_share[place]),
-                "plusminus": _percent(2 * deviation[place]),
+                "synthetic": percent(synthetic_share[place]),
+                "noisy": percent(noisy_share[place]),
+                "plusminus": percent(2 * deviation[place]),
                 "length": 100 * synthetic_share[place] / top,
                 "mark": 100 * noisy_share[place] / top,
                 "low": 100 * low / top,
@@ -97,8 +94,13 @@ def _chart(
     return {"name": name, "bars": bars, "grouped": width > 1, "distance": distance}
 
 
-def _percent(share: float) -> str:
-    if share != 0 and abs(share) < 0.0005:
-        digits = min(6, 1 - math.floor(math.log10(abs(share) * 100)))
-        return f"{100 * share:.{max(digits, 1)}f} %"
-    return f"{100 * share:.1f} %"
+def _pair_bar(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A bar (distance), a mark (what the noise alone gives) and its range (two deviations) of one pair."""
+    top = max(max(each["distance"], each["noise"] + each["plusminus"]) for each in pairs)
+    low = max(pair["noise"] - pair["plusminus"], 0.0)
+    return dict(pair) | {
+        "length": 100 * pair["distance"] / top,
+        "mark": 100 * pair["noise"] / top,
+        "low": 100 * low / top,
+        "high": 100 * (pair["noise"] + pair["plusminus"]) / top,
+    }

@@ -110,11 +110,10 @@ def lines(
         path = "M" + "L".join(f"{_n(44 + 346 * x)} {_n(150 - 140 * y / top)}" for x, y in points)
         drawn.append(f'<path class="line {name}" d="{path}"/>')
         drawn += [
-            f'<circle class="dot {name}" cx="{_n(44 + 346 * x)}" cy="{_n(150 - 140 * y / top)}" r="2.5"/>' for x, y in points
+            f'<circle class="dot {name}" cx="{_n(44 + 346 * x)}" cy="{_n(150 - 140 * y / top)}" r="2.5"/>'
+            for x, y in points
         ]
-    texts = [
-        f'<text x="{_n(44 + 346 * x)}" y="166" text-anchor="middle">{escape(label)}</text>' for x, label in ticks
-    ]
+    texts = [f'<text x="{_n(44 + 346 * x)}" y="166" text-anchor="middle">{escape(label)}</text>' for x, label in ticks]
     texts += [
         f'<text x="40" y="{_n(154 - 140 * share)}" text-anchor="end">{escape(label)}</text>'
         for share, label in zip((1.0, 0.5, 0.0), labels, strict=False)

@@ -134,7 +134,9 @@ def _pairs(document: Document, names: Sequence[str]) -> Any:
     top = float(max(np.quantile(own, 0.99) if own.size else 0.0, 1e-6))
     side = len(document["columns"])
     maps = []
-    for number, values in [(place, distances[YARDSTICKS + place]) for place in range(len(names))] + [(None, distances[0])]:
+    for number, values in [(place, distances[YARDSTICKS + place]) for place in range(len(names))] + [
+        (None, distances[0])
+    ]:
         name = "real rows resampled" if number is None else names[number]
         cells = [(other, one, value) for (one, other), value in zip(found["cliques"], values.tolist(), strict=True)]
         words = f"Errors of pairs of columns: {name}, {percent(float(values.mean()))} on average"
@@ -262,5 +264,3 @@ def _reason(document: Document, prefix: str, otherwise: str) -> str:
 
 def _short(label: str, most: int = 40) -> str:
     return label if len(label) <= most else label[: most - 1] + "…"
-
-
