@@ -74,7 +74,7 @@ def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, .
 
     Privacy: none: headers only.
     """
-    found = []
+    found: list[tuple[str, ...]] = []
     for one in tables:
         if not isinstance(one.table, str | Path) or not one.read.header:
             found.append(())

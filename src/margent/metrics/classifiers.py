@@ -39,7 +39,7 @@ def require_learners() -> None:
 
 
 def linear_features(table: CodedTable, columns: Sequence[Column], task: Task, rows: NDArray[np.int64]) -> Numbers:
-    """Rows for a linear classifier: ordered columns scaled to [0, 1] with a flag for codes off the axis, others one-hot.
+    """Rows for a linear classifier: ordered columns scaled to [0, 1] (flagged off the axis), others one-hot.
 
     Shapes: (rows, features); the features are a function of schema and task alone.
     """
@@ -78,7 +78,7 @@ def tree_features(table: CodedTable, columns: Sequence[Column], task: Task, rows
 
 def labels_of(table: CodedTable, task: Task, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """1 where a row has the task's code, else 0."""
-    return (table.codes[task.target][rows] == task.positive).astype(np.int64)
+    return np.asarray(table.codes[task.target][rows] == task.positive, dtype=np.int64)
 
 
 def fitted_scores(learner: Learner, features: Numbers, labels: NDArray[np.int64], judged: Numbers) -> Numbers:
@@ -102,7 +102,7 @@ def fitted_scores(learner: Learner, features: Numbers, labels: NDArray[np.int64]
         known = ~np.isnan(features).all(axis=0)
         if not known.any():
             return np.full(len(judged), 1.0 if labels.mean() > 0.5 else -1.0)
-        model = HistGradientBoostingClassifier(max_iter=80, early_stopping=False, random_state=0)
+        model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=0)
         model.fit(features[:, known], labels)
         return np.asarray(model.decision_function(judged[:, known]), dtype=np.float64)
 

@@ -24,7 +24,7 @@ from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
 
 MOST_TASKS = 3
-MOST_TRAINING = 20_000
+MOST_TRAINING = 10_000
 MOST_TEST = 10_000
 _LEARNERS = {"svm": "linear support vector machine", "boosting": "gradient-boosted trees"}
 
@@ -34,7 +34,7 @@ class Learning:
     """Mean over tasks of the misclassification rate, or of the area under the ROC curve, on held-out real rows.
 
     A task is to tell rows with the most frequent value of a column from all others. A quarter of the real rows
-    (at most 10,000) are held out; at most 20,000 rows are learned from.
+    (at most 10,000) are held out; at most 10,000 rows are learned from.
     Source: the linear machine is the task of the published comparisons (PrivBayes 2017, PrivSyn 2021).
     """
 

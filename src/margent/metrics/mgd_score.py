@@ -50,8 +50,8 @@ class MarginalDifference:
             for place, other in enumerate(found):
                 others[place][each] = other
         scores = []
-        for other in others:
-            result = module.mgd(real, other, attributes, tolerance=study.choices.tolerance)
+        for held in others:
+            result = module.mgd(real, held, attributes, tolerance=study.choices.tolerance)
             scores.append(Score(float(result.value), _details(result)))
         return scores
 
@@ -71,11 +71,9 @@ def _chosen(study: Study) -> list[Clique]:
 
 
 def _details(result: Any) -> dict[str, Any]:
-    marginals = sorted(
-        ({"columns": list(names), "value": float(_value(found))} for names, found in result.marginals.items()),
-        key=lambda entry: (-entry["value"], entry["columns"]),
-    )
-    return {"marginals": marginals}
+    values = {tuple(names): _value(found) for names, found in result.marginals.items()}
+    order = sorted(values, key=lambda names: (-values[names], names))
+    return {"marginals": [{"columns": list(names), "value": values[names]} for names in order]}
 
 
 def _value(found: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from margent.metrics.coded import CodedTable
 from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
+from margent.metrics.summaries import distances
 
 MOST_COLUMNS = 60
 """Columns whose joint pattern is one bit each of a 64-bit word; the ones with most missing cells are taken."""
@@ -48,11 +50,8 @@ class Missingness:
         found, codes = np.unique(np.concatenate(words), return_inverse=True)
         ends = np.cumsum([0, *(word.size for word in words)])
         counts = [
-            np.bincount(codes[start:stop], minlength=found.size)
-            for start, stop in zip(ends[:-1], ends[1:], strict=True)
+            np.bincount(codes[start:stop], minlength=found.size) for start, stop in itertools.pairwise(ends.tolist())
         ]
-        from margent.metrics.summaries import distances
-
         common = np.argsort(-counts[0], kind="stable")[:SHOWN]
         scores = []
         for number, other in enumerate(counts[1:], start=1):

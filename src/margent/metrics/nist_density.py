@@ -133,4 +133,5 @@ def capped_differences(real: NDArray[np.int64], other: NDArray[np.int64]) -> NDA
     flat = real.reshape(len(real), -1) / n
     apart = np.abs(flat - other.reshape(len(other), -1) / m).sum(axis=1)
     mass = flat.sum(axis=1)
-    return np.divide(np.minimum(apart, mass), mass, out=np.zeros_like(mass), where=mass > 0)
+    found: NDArray[np.float64] = np.divide(np.minimum(apart, mass), mass, out=np.zeros_like(mass), where=mass > 0)
+    return found

@@ -103,7 +103,8 @@ def gini(counts: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.f
     above = total[:, None] - below - weights
     apart = ((below - above) * weights) @ sorted_values
     good = (total > 0) & (amount > 0)
-    return np.divide(apart, total * amount, out=np.full(total.shape, np.nan), where=good)
+    found: NDArray[np.float64] = np.divide(apart, total * amount, out=np.full(total.shape, np.nan), where=good)
+    return found
 
 
 def gaps(counts: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ class PieChart:
         for number, (_, real, others) in enumerate(study.counted(pies)):
             for place, other in enumerate(others):
                 scale = study.real.rows / max(study.tables[place].rows, 1)
-                scored = pie_rows(real.astype(np.float64), other * scale, bias_rule=self.bias_rule)
+                scored = pie_rows(real.astype(np.float64), other.astype(np.float64) * scale, bias_rule=self.bias_rule)
                 totals[place, number], rows[place, number] = scored.sum(), scored.size
         scores = []
         for place in range(len(study.tables)):

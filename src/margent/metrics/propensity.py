@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,18 +99,14 @@ def fit(
 
     Shapes: rows (n, f) numbers below ``size`` -> weights (size,).
     """
-    weights: NDArray[np.float64] = _steps()(rows, labels, size, epochs, rate, ridge)
+    if not _COMPILED:
+        _COMPILED.append(compiled(_descend))
+    weights: NDArray[np.float64] = _COMPILED[0](rows, labels, size, epochs, rate, ridge)
     return weights
 
 
-_COMPILED: list[object] = []
-
-
-def _steps():  # type: ignore[no-untyped-def]
-    """The loop, compiled on first use."""
-    if not _COMPILED:
-        _COMPILED.append(compiled(_descend))
-    return _COMPILED[0]
+_COMPILED: list[Any] = []
+"""The loop, compiled on first use."""
 
 
 def _descend(rows, labels, size, epochs, rate, ridge):  # type: ignore[no-untyped-def]

@@ -3,6 +3,8 @@
 Every text goes through `escape`; numbers are formatted by us.
 """
 
+# ruff: noqa: S704  (Markup is made here and nowhere else, of our own numbers and escaped texts)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -100,7 +102,7 @@ def lines(
     *,
     labels: Sequence[str] = (),
 ) -> Markup:
-    """One line a series over a common horizontal axis: (class, points), with named ticks; the vertical axis begins at 0.
+    """One line a series, (class, points), over a horizontal axis with named ticks; the vertical axis begins at 0.
 
     Units: x in [0, 1], y any.
     """

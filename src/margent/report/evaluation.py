@@ -134,10 +134,9 @@ def _pairs(document: Document, names: Sequence[str]) -> Any:
     top = float(max(np.quantile(own, 0.99) if own.size else 0.0, 1e-6))
     side = len(document["columns"])
     maps = []
-    for number, values in [(place, distances[YARDSTICKS + place]) for place in range(len(names))] + [
-        (None, distances[0])
-    ]:
+    for number in (*range(len(names)), None):
         name = "real rows resampled" if number is None else names[number]
+        values = distances[0 if number is None else YARDSTICKS + number]
         cells = [(other, one, value) for (one, other), value in zip(found["cliques"], values.tolist(), strict=True)]
         words = f"Errors of pairs of columns: {name}, {percent(float(values.mean()))} on average"
         maps.append(
