@@ -1,0 +1,210 @@
+"""Pages: self-contained, escaped, small, without script, request or console error in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from margent import Budget, Category, Integer, Schema
+from margent.internal.evaluation import Evaluation, evaluate
+from margent.internal.inspection import inspect
+from margent.internal.sweep import sweep
+from margent.metrics.registry import METRICS
+from margent.pipeline import synthesize
+from margent.report.charts import overlay, shade, signed, triangle
+from margent.report.evaluation import evaluation_page
+from margent.report.inspection import inspection_page
+from margent.report.sweep import sweep_page
+from tests.metrics.made import random_rows
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</title></style><svg/onload=alert(1)>",
+    "{{ 7*7 }}{% raw %}",
+    "' onmouseover='alert(1)",
+    "javascript:alert(1)//",
+    "]]><!--",
+    "&lt;b&gt;&#x3C;script&#x3E;",
+    "\u202eevil\u0007\u2028line",
+    "url(http://example.org/x)",
+]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+class Strict(HTMLParser):
+    """Collects what a page must not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag in {"script", "iframe", "object", "embed", "img", "form", "input", "base", "video", "audio", "b"}:
+            self.faults.append(tag)
+        for name, value in attributes:
+            away = name in {"src", "href", "xlink:href", "action", "srcset"} and not str(value).startswith(("#", "data:,"))
+            if name.startswith("on") or away:
+                self.faults.append(f"{tag} {name}")
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def checked(page: str) -> str:
+    parser = Strict()
+    parser.feed(page)
+    assert parser.faults == []
+    assert "url(" not in page.split("</style>")[0]
+    assert "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
+    return "".join(parser.texts)
+
+
+def hostile_tables() -> tuple[Schema, pa.Table]:
+    fields = [Category(name, HOSTILE[:4], title=name) for name in HOSTILE]
+    rows = random_rows([4] * len(HOSTILE), 80, 4)
+    columns = {name: [HOSTILE[row[place]] for row in rows] for place, name in enumerate(HOSTILE)}
+    return Schema(fields, unit="row", name=HOSTILE[0]), pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    schema, frame = hostile_tables()
+    made = evaluate(frame, {name: frame for name in HOSTILE[:3]}, schema, learning=False)
+    release = synthesize(frame, schema, budget=Budget(epsilon=5), seed=1)
+    from margent.release.page import release_page
+
+    return {
+        "evaluation": evaluation_page(made.document),
+        "inspection": inspection_page(inspect(frame, schema).document),
+        "sweep": sweep_page(
+            sweep(frame, schema, epsilons=["1", "2"], methods=["independent"], on_public_data=True).document
+        ),
+        "release": release_page(release.transcript, release.budget, release.summary, release.codes),
+    }
+
+
+NAMES = ["evaluation", "inspection", "sweep", "release"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_names_stay_text(name: str, pages: dict[str, str]) -> None:
+    text = checked(pages[name])
+    if name != "sweep":
+        for hostile in HOSTILE[:8]:
+            assert hostile in text, hostile
+    assert "49" not in re.findall(r"\{\{ 7\*7 \}\}|\b49\b", text)[:1] or "{{ 7*7 }}" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_end_with_what_to_do_and_what_is_not_covered(name: str, pages: dict[str, str]) -> None:
+    text = " ".join(checked(pages[name]).split())
+    if name != "inspection":
+        assert "cheapest first" in text
+        assert "choosing a release by INTERNAL scores is not covered by the promise" in text.replace("Choosing", "choosing").replace("by these INTERNAL", "by INTERNAL")
+    assert ("INTERNAL: computed from the real data, not differentially private" in text) == (name != "release")
+
+
+def browsed(page: str, tmp_path: Path, width: int) -> tuple[bytes, str, list[str]]:
+    """The screenshot, what the console said, and every address that was asked for."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed here (apt-get install chromium)")
+    html, png, log = tmp_path / "page.html", tmp_path / "page.png", tmp_path / "net.json"
+    html.write_text(page)
+    command = [
+        CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--no-first-run", f"--user-data-dir={tmp_path / 'profile'}",
+        f"--window-size={width},1600", f"--screenshot={png}", f"--log-net-log={log}", "--enable-logging=stderr",
+        html.as_uri(),
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("Chromium did not end within two minutes on this machine")
+    if not png.exists():
+        pytest.skip(f"Chromium cannot take a screenshot here (exit {done.returncode})")
+    console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+    asked = sorted(set(re.findall(r'"url":"([^"]+)"', log.read_text())) if log.exists() else [])
+    return png.read_bytes(), console, asked
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_browser_renders_it_without_script_request_or_complaint(
+    name: str, pages: dict[str, str], tmp_path: Path
+) -> None:
+    picture, console, asked = browsed(pages[name], tmp_path, 500)
+    assert len(picture) > 20_000
+    assert console == ""
+    own = (tmp_path / "page.html").as_uri()
+    # The browser's own start pages and its search for updates are not the page's.
+    assert [url for url in asked if url not in (own, "data:,") and "page" in url and "google" not in url] == []
+    assert not [url for url in asked if "example.org" in url]
+
+
+def test_the_browser_check_would_see_a_script_and_a_request(tmp_path: Path) -> None:
+    """Planted: a page with a script that complains and an image from elsewhere must be caught."""
+    planted = (
+        "<!DOCTYPE html><body><p>x</p><script>console.error('planted')</script>"
+        "<img src='http://example.org/planted-page.png'></body>"
+    )
+    _, console, asked = browsed(planted, tmp_path, 500)
+    assert "planted" in console
+    assert any("example.org" in url for url in asked)
+    parser = Strict()
+    parser.feed(planted)
+    assert set(parser.faults) == {"script", "img", "img src"}
+
+
+def wide_document() -> dict[str, Any]:
+    schema = Schema([Category(f"column {place}", [str(code) for code in range(12)]) for place in range(100)], unit="row")
+    rows = random_rows([12] * 100, 200, 5)
+    frame = pa.table({f"column {place}": [str(row[place]) for row in rows] for place in range(100)})
+    light = [metric for metric in METRICS if metric.key in ("tvd-1", "tvd-2", "range-contiguous-absolute", "copies")]
+    return dict(evaluate(frame, {"one": frame, "two": frame}, schema, metrics=light).document)
+
+
+def test_a_page_of_100_columns_is_under_a_megabyte() -> None:
+    page = evaluation_page(wide_document())
+    checked(page)
+    assert len(page.encode()) < 1_000_000
+    assert page.count('<svg class="wide"') == 100
+
+
+def test_a_page_is_a_function_of_its_json() -> None:
+    schema, frame = hostile_tables()
+    made = evaluate(frame, [frame], schema, metrics=METRICS[:3])
+    again = Evaluation(json.loads(json.dumps(made.document)))
+    assert evaluation_page(made.document) == evaluation_page(again.document)
+
+
+def test_a_reason_of_a_failed_metric_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> list[object]:
+        raise RuntimeError("cell 98765")
+
+    monkeypatch.setattr("margent.metrics.copies.CopiedRows.measure", broken)
+    schema = Schema([Integer("a", 0, 3), Integer("b", 0, 3)], unit="row")
+    frame = pa.table({"a": [0, 1, 2, 3], "b": [3, 2, 1, 0]})
+    text = checked(evaluation_page(evaluate(frame, [frame], schema, learning=False).document))
+    assert "this metric failed (RuntimeError)" in text
+    assert "98765" not in text
+    assert "Total variation, pairs of columns" in text
+
+
+def test_charts_draw_every_cell_once_and_shade_by_size() -> None:
+    svg = str(triangle([(1, 0, 0.0), (2, 0, 0.5), (2, 1, 1.0)], 3, 1.0, "words <b>"))
+    assert svg.count("h1v1h-1z") == 3
+    assert "words &lt;b&gt;" in svg
+    assert [shade(value, 1.0) for value in (0, 1e-9, 0.3, 0.999, 1.0, 5.0)] == [0, 0, 3, 8, 9, 9]
+    grid = str(signed([[0.5, -0.5], [0.0, 1.0]], 1.0, ""))
+    assert grid.count("h1v1h-1z") == 4
+    assert 'class="dm5"' in grid
+    assert str(overlay([], [[]], "nothing")).startswith("<svg")
