@@ -38,7 +38,10 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", [[], ["synthesize"], ["schema", "draft"], ["plan"], ["resample"], ["demo"]])
+@pytest.mark.parametrize(
+    "command",
+    [[], ["synthesize"], ["schema", "draft"], ["plan"], ["resample"], ["evaluate"], ["inspect"], ["sweep"], ["demo"]],
+)
 def test_every_command_explains_itself(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     from margent.cli import run
 

@@ -106,9 +106,7 @@ def test_nothing_internal_is_written_inside_a_release(
 ) -> None:
     before = sorted(release.rglob("*"))
     extra = {"evaluate": [str(people_csv)], "inspect": [], "sweep": ["--epsilon", "1", "--on-public-data"]}[command]
-    code = run(
-        [command, str(people_csv), *extra, "--schema", str(people_schema), "-o", str(release / inside)]
-    )
+    code = run([command, str(people_csv), *extra, "--schema", str(people_schema), "-o", str(release / inside)])
     assert code == 2
     assert "inside the release" in capsys.readouterr().err
     assert sorted(release.rglob("*")) == before
@@ -164,7 +162,9 @@ def test_tables_of_any_length_have_a_page(real: int, other: int, people_schema: 
 
 def test_a_table_with_columns_of_missing_constant_and_unseen_values(tmp_path: Path) -> None:
     """The published edge case: all-missing, constant and out-of-list columns, an empty and an identical table."""
-    schema = Schema([Integer("a", 1, 3), Category("b", ["x", "y", "z"]), Integer("c", 0, 9), Integer("d", 0, 9)], unit="row")
+    schema = Schema(
+        [Integer("a", 1, 3), Category("b", ["x", "y", "z"]), Integer("c", 0, 9), Integer("d", 0, 9)], unit="row"
+    )
     header = ["a", "b", "c", "d"]
     rows = [["1", "x", "", "5"], ["2", "y", "", "5"], ["1", "x", "", "5"], ["3", "z", "", "5"]]
     real = write_csv(tmp_path / "real.csv", rows, header)
@@ -226,18 +226,30 @@ def test_inspection_counts_what_a_plain_loop_counts(tmp_path: Path) -> None:
     assert found["kind"]["used"] == 2
     assert made.document["notModeled"] == ["id"]
     made.save(tmp_path / "I")
-    assert {path.name for path in (tmp_path / "I").iterdir()} == {"INTERNAL-inspection.json", "INTERNAL-inspection.html"}
+    assert {path.name for path in (tmp_path / "I").iterdir()} == {
+        "INTERNAL-inspection.json",
+        "INTERNAL-inspection.html",
+    }
 
 
 def test_inspection_of_typed_columns_sees_the_same(tmp_path: Path) -> None:
     import datetime
 
-    schema = Schema([Integer("age", 0, 99, bins={"width": 10}), Number("dose", 0, 1, bins=2), Date("day", "2020-01-01", "2020-12-31", bins="month")], unit="row")
+    schema = Schema(
+        [
+            Integer("age", 0, 99, bins={"width": 10}),
+            Number("dose", 0, 1, bins=2),
+            Date("day", "2020-01-01", "2020-12-31", bins="month"),
+        ],
+        unit="row",
+    )
     frame = pa.table(
         {
             "age": pa.array([5, -1, 100, 300, None]),
             "dose": [0.5, -0.1, 1.5, float("nan"), None],
-            "day": pa.array([datetime.date(2020, 1, 1), datetime.date(2019, 1, 1), datetime.date(2021, 1, 1), None, None]),
+            "day": pa.array(
+                [datetime.date(2020, 1, 1), datetime.date(2019, 1, 1), datetime.date(2021, 1, 1), None, None]
+            ),
         }
     )
     found = {column["column"]: column for column in inspect(frame, schema).document["columns"]}
@@ -271,9 +283,7 @@ def test_a_sweep_of_a_strong_dependence_falls_with_epsilon() -> None:
     """Error at epsilon .05 against 20 on 2,000 rows: noise differs by a factor of 400, so chance cannot turn it."""
     schema = Schema([Category("a", list("abcd")), Category("b", list("abcd"))], unit="row")
     frame = pa.table({"a": list("abcd") * 500, "b": list("abcd") * 500})
-    document = sweep(
-        frame, schema, epsilons=["0.05", "20"], methods=["dense"], on_public_data=True
-    ).document
+    document = sweep(frame, schema, epsilons=["0.05", "20"], methods=["dense"], on_public_data=True).document
     means = document["metrics"][1]["means"][0]
     assert means[1] < means[0] / 2
     with pytest.raises(UsageError, match="on-public-data"):
@@ -294,7 +304,16 @@ def test_options_that_are_off(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     code = run(
-        ["evaluate", str(people_csv), str(people_csv), "--schema", str(people_schema), "-o", str(tmp_path / "I"), *options]
+        [
+            "evaluate",
+            str(people_csv),
+            str(people_csv),
+            "--schema",
+            str(people_schema),
+            "-o",
+            str(tmp_path / "I"),
+            *options,
+        ]
     )
     assert code == 2
     assert words in capsys.readouterr().err

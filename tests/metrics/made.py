@@ -14,7 +14,9 @@ from margent.metrics.study import Choices, Study
 def column(name: str, size: int, *, ordinal: bool = True, missing: bool = False) -> Column:
     inner = size - missing
     labels = tuple(f"{name}{code}" for code in range(inner)) + (("(missing)",) if missing else ())
-    return Column(name, size, inner, ordinal and inner > 1, labels, (inner,) if missing else (), tuple(map(float, range(inner))))
+    return Column(
+        name, size, inner, ordinal and inner > 1, labels, (inner,) if missing else (), tuple(map(float, range(inner)))
+    )
 
 
 def table(rows: Sequence[Sequence[int]], width: int, name: str = "t", kind: Kind | str = "synthetic") -> CodedTable:
@@ -23,7 +25,10 @@ def table(rows: Sequence[Sequence[int]], width: int, name: str = "t", kind: Kind
 
 
 def study(
-    columns: Sequence[Column], real: Sequence[Sequence[int]], *others: Sequence[Sequence[int]], choices: Choices | None = None
+    columns: Sequence[Column],
+    real: Sequence[Sequence[int]],
+    *others: Sequence[Sequence[int]],
+    choices: Choices | None = None,
 ) -> Study:
     width = len(columns)
     tables = tuple(table(rows, width, f"t{place}") for place, rows in enumerate(others))

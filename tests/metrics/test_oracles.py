@@ -69,9 +69,7 @@ def test_conditional_entropy(real: list[tuple[int, ...]], other: list[tuple[int,
         return -sum(share * math.log2(share) for share in shares(rows, places).values())
 
     pairs = list(itertools.permutations(range(3), 2))
-    found = [
-        abs((bits(real, (a, b)) - bits(real, (a,))) - (bits(other, (a, b)) - bits(other, (a,)))) for a, b in pairs
-    ]
+    found = [abs((bits(real, (a, b)) - bits(real, (a,))) - (bits(other, (a, b)) - bits(other, (a,)))) for a, b in pairs]
     score = ConditionalEntropy().measure(study(COLUMNS, real, other))[0]
     assert score.value == pytest.approx(float(np.mean(found)), abs=1e-9)
     worst = score.details["worst"][0]
@@ -112,9 +110,7 @@ def test_queries_count_rows(rows: list[tuple[int, ...]], seed: int) -> None:
     for _ in range(130):  # more than two batches of 64
         places = rng.choice(3, int(rng.integers(0, 4)), replace=False).tolist()
         asked.append(queries.Query({place: rng.random(SIZES[place]) < 0.5 for place in places}))
-    expected = [
-        sum(all(mask[row[place]] for place, mask in query.masks.items()) for row in rows) for query in asked
-    ]
+    expected = [sum(all(mask[row[place]] for place, mask in query.masks.items()) for row in rows) for query in asked]
     assert queries.answers(table(rows, 3), asked).tolist() == expected
 
 
@@ -192,8 +188,7 @@ def test_pie_rows_by_the_letter(counts: list[list[int]], rule: str) -> None:
         return
 
     def shown(row: list[int]) -> list[float]:
-        cut = [count / sum(row) if sum(row) and count >= 0.05 * sum(row) else 0.0 for count in row]
-        return cut
+        return [count / sum(row) if sum(row) and count >= 0.05 * sum(row) else 0.0 for count in row]
 
     p, q = shown(truth), shown(other)
     distance = float(jensen_shannon(np.array([p]) + 1e-9, np.array([q]) + 1e-9)[0])
@@ -281,7 +276,7 @@ def test_area_under_curve_counts_pairs(scored: list[tuple[int, bool]]) -> None:
 def test_large_tables_are_counted_over_the_cells_that_occur() -> None:
     wide = [column(name, 200, ordinal=False) for name in "xyz"]
     real, other = random_rows((200, 200, 200), 500, 1), random_rows((200, 200, 200), 300, 2)
-    assert 200**3 > FLAT_CELLS
+    assert FLAT_CELLS < 200**3
     found = study(wide, real, other).summaries(3)
     expected = sum(map(abs, gaps([tuple(r) for r in real], [tuple(r) for r in other], (0, 1, 2))))
     assert found.l1[0, 0] == pytest.approx(expected, abs=1e-12)

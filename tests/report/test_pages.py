@@ -52,7 +52,9 @@ class Strict(HTMLParser):
         if tag in {"script", "iframe", "object", "embed", "img", "form", "input", "base", "video", "audio", "b"}:
             self.faults.append(tag)
         for name, value in attributes:
-            away = name in {"src", "href", "xlink:href", "action", "srcset"} and not str(value).startswith(("#", "data:,"))
+            away = name in {"src", "href", "xlink:href", "action", "srcset"} and not str(value).startswith(
+                ("#", "data:,")
+            )
             if name.startswith("on") or away:
                 self.faults.append(f"{tag} {name}")
 
@@ -64,7 +66,7 @@ def checked(page: str) -> str:
     parser = Strict()
     parser.feed(page)
     assert parser.faults == []
-    assert "url(" not in page.split("</style>")[0]
+    assert "url(" not in page.split("</style>", maxsplit=1)[0]
     assert "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
     return "".join(parser.texts)
 
@@ -79,7 +81,7 @@ def hostile_tables() -> tuple[Schema, pa.Table]:
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
     schema, frame = hostile_tables()
-    made = evaluate(frame, {name: frame for name in HOSTILE[:3]}, schema, learning=False)
+    made = evaluate(frame, dict.fromkeys(HOSTILE[:3], frame), schema, learning=False)
     release = synthesize(frame, schema, budget=Budget(epsilon=5), seed=1)
     from margent.release.page import release_page
 
@@ -110,7 +112,9 @@ def test_pages_end_with_what_to_do_and_what_is_not_covered(name: str, pages: dic
     text = " ".join(checked(pages[name]).split())
     if name != "inspection":
         assert "cheapest first" in text
-        assert "choosing a release by INTERNAL scores is not covered by the promise" in text.replace("Choosing", "choosing").replace("by these INTERNAL", "by INTERNAL")
+        assert "choosing a release by INTERNAL scores is not covered by the promise" in text.replace(
+            "Choosing", "choosing"
+        ).replace("by these INTERNAL", "by INTERNAL")
     assert ("INTERNAL: computed from the real data, not differentially private" in text) == (name != "release")
 
 
@@ -165,7 +169,9 @@ def test_the_browser_check_would_see_a_script_and_a_request(tmp_path: Path) -> N
 
 
 def wide_document() -> dict[str, Any]:
-    schema = Schema([Category(f"column {place}", [str(code) for code in range(12)]) for place in range(100)], unit="row")
+    schema = Schema(
+        [Category(f"column {place}", [str(code) for code in range(12)]) for place in range(100)], unit="row"
+    )
     rows = random_rows([12] * 100, 200, 5)
     frame = pa.table({f"column {place}": [str(row[place]) for row in rows] for place in range(100)})
     light = [metric for metric in METRICS if metric.key in ("tvd-1", "tvd-2", "range-contiguous-absolute", "copies")]

@@ -95,10 +95,9 @@ def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     fields = [
         field if field.role == "model" and field.name not in gone else Dropped(field.name) for field in schema.fields
     ]
-    cut = Schema(fields, unit="row", name=schema.name, missing=schema.missing)
-    if not cut.modelled:
+    if all(field.role == "drop" for field in fields):
         raise UsageError("the tables share no column that the schema models: there is nothing to compare")
-    return cut
+    return Schema(fields, unit="row", name=schema.name, missing=schema.missing)
 
 
 def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:

@@ -23,7 +23,8 @@ class Correlation:
         "How strongly does each pair of columns depend, and is it so in the synthetic table? Two ordered columns are "
         "held together by Pearson's correlation of their codes, all other pairs by Cramér's V (0 none, 1 complete). "
         "The score is the mean absolute difference over pairs: 0 is a copy, the resample shows what chance alone "
-        "makes of it, and the independent table how much dependence there was to keep; a column of one value depends on nothing and counts as 0."
+        "makes of it, and the independent table how much dependence there was to keep; a column of one value depends "
+        "on nothing and counts as 0."
     )
 
     def measure(self, study: Study) -> list[Score]:

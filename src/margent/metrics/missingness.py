@@ -32,8 +32,9 @@ class Missingness:
     paragraph: str = (
         "Which cells of a row are missing together? Each row has a pattern of missing cells; the score is the share "
         "of the rows that would have to change for the patterns to be as frequent as in the real table (0 is a copy, "
-        "1 no overlap). Cells that cannot be read count as missing. The resample shows what chance alone makes of it; the independent table keeps every column's share "
-        "of missing cells and shows what is lost when columns go missing on their own."
+        "1 no overlap). Cells that cannot be read count as missing. The resample shows what chance alone makes of "
+        "it; the independent table keeps every column's share of missing cells and shows what is lost when columns "
+        "go missing on their own."
     )
 
     def measure(self, study: Study) -> list[Score]:
