@@ -66,6 +66,9 @@ def test_five_minutes_with_the_command_line(folder: Path, capsys: pytest.Capture
     assert len(rows_of(folder / "OUT2" / "synthetic.csv")) == 5001
     names = {path.name for path in (folder / "OUT").iterdir()}
     told = re.findall(r"`([^`]*)`", README[README.index("`OUT/` then holds") : README.index("From those, anybody")])
+    (evaluate,) = commands("margent evaluate")
+    assert run(evaluate) == 0
+    assert (folder / "INTERNAL" / "INTERNAL-evaluation.html").exists()
     assert names == {"synthetic.csv", *(name.strip("/") for name in told if name != "OUT/")}
     assert "Warning" not in capsys.readouterr().out
 
