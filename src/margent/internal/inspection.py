@@ -180,5 +180,5 @@ def _remarks(facts: dict[str, Any], rows: int) -> list[str]:
     elif facts["largest"] > NEARLY_ALL:
         remarks.append(f"{100 * facts['largest']:.1f} % of the cells have the same code")
     if facts["used"] < facts["codes"] / 2:
-        remarks.append(f"{facts['used']:,} of {facts['codes']:,} codes occur: each code that does not costs noise")
+        remarks.append(f"{facts['used']:,} of {facts['codes']:,} codes occur: those that do not get noise all the same")
     return remarks

@@ -48,11 +48,16 @@ class MarginalDistance:
     @property
     def paragraph(self) -> str:
         """What it asks, how to read it, and the yardstick."""
+        independent = (
+            "The independent table has the exact single columns, so that its score is 0."
+            if self.k == 1
+            else "A score above that of the independent table means that ignoring all dependence would have done better."
+        )
         return (
             f"For {_WAYS[self.k]}: how far are the counts of the synthetic table from the real ones? The score is the "
             f"mean over tables of {_MEANING[self.distance]}. No table is perfect: real rows drawn again (the "
             "resample beside it) differ by chance alone, and a score near theirs cannot be told from another sample. "
-            "A score above that of the independent table means that ignoring all dependence would have done better."
+            f"{independent}"
         )
 
     def measure(self, study: Study) -> list[Score]:

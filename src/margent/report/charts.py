@@ -109,20 +109,20 @@ def lines(
     top = max([1e-12, *(y for _, points in series for _, y in points)])
     drawn = []
     for name, points in series:
-        path = "M" + "L".join(f"{_n(44 + 346 * x)} {_n(150 - 140 * y / top)}" for x, y in points)
+        path = "M" + "L".join(f"{_n(54 + 336 * x)} {_n(150 - 140 * y / top)}" for x, y in points)
         drawn.append(f'<path class="line {name}" d="{path}"/>')
         drawn += [
-            f'<circle class="dot {name}" cx="{_n(44 + 346 * x)}" cy="{_n(150 - 140 * y / top)}" r="2.5"/>'
+            f'<circle class="dot {name}" cx="{_n(54 + 336 * x)}" cy="{_n(150 - 140 * y / top)}" r="2.5"/>'
             for x, y in points
         ]
-    texts = [f'<text x="{_n(44 + 346 * x)}" y="166" text-anchor="middle">{escape(label)}</text>' for x, label in ticks]
+    texts = [f'<text x="{_n(54 + 336 * x)}" y="166" text-anchor="middle">{escape(label)}</text>' for x, label in ticks]
     texts += [
-        f'<text x="40" y="{_n(154 - 140 * share)}" text-anchor="end">{escape(label)}</text>'
+        f'<text x="50" y="{_n(154 - 140 * share)}" text-anchor="end">{escape(label)}</text>'
         for share, label in zip((1.0, 0.5, 0.0), labels, strict=False)
     ]
     return Markup(
         f'<svg class="lines" viewBox="0 0 400 172" role="img" aria-label="{escape(words)}">'
-        f'<path class="axis" d="M44 8V150H392M44 80H392M44 10H392"/>{"".join(drawn)}{"".join(texts)}</svg>'
+        f'<path class="axis" d="M54 8V150H392M54 80H392M54 10H392"/>{"".join(drawn)}{"".join(texts)}</svg>'
     )
 
 
