@@ -12,6 +12,7 @@ from margent.metrics.coded import resampled, shuffled
 from margent.metrics.learning import Learning
 from margent.metrics.marginals import MarginalDistance
 from margent.metrics.metric import Metric, Score
+from margent.metrics.mgd_score import MODULE, MarginalDifference
 from margent.metrics.propensity import Propensity
 from margent.metrics.registry import METRICS
 from margent.metrics.study import Choices, Study
@@ -164,3 +165,33 @@ def test_learning_says_that_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch
     outcomes = measured(Learning("svm", "error"), study(COLUMNS, ROWS, ROWS))
     assert outcomes[0].status == "skipped"
     assert "margent[learn]" in outcomes[0].reason
+
+
+def test_the_marginal_difference_joins_what_its_module_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in module with the agreed names: the adapter gives it counts of all chosen marginals and passes on."""
+    import importlib.machinery
+    import sys
+    import types
+    from types import SimpleNamespace
+    from typing import Any
+
+    asked: list[Any] = []
+
+    def mgd(real: Any, other: Any, attributes: Any, *, tolerance: int) -> Any:
+        asked.append((real, other, attributes, tolerance))
+        return SimpleNamespace(value=0.25, marginals=dict.fromkeys(real, 0.25))
+
+    module: Any = types.ModuleType(MODULE)
+    module.__spec__ = importlib.machinery.ModuleSpec(MODULE, None)
+    module.mgd, module.attributes_from_schema = mgd, lambda schema, domain: (schema, domain.names)
+    monkeypatch.setitem(sys.modules, MODULE, module)
+    made = dataclasses.replace(study(COLUMNS, ROWS, ROWS), schema="schema")
+    (score,) = MarginalDifference().measure(made)
+    (real, other, attributes, tolerance) = asked[0]
+    assert score.value == 0.25
+    assert (attributes, tolerance) == (("schema", ("a", "b", "c", "d")), 2)
+    assert set(real) == set(other)
+    assert {("a",), ("b",), ("c",), ("d",), ("b", "d"), ("a", "b")} <= set(real)
+    assert ("a", "c") not in real, "two ordered columns have no fast exact answer"
+    assert real["a",].sum() == len(ROWS)
+    assert {tuple(entry["columns"]) for entry in score.details["marginals"]} == set(real)

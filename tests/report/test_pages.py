@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -12,6 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from margent import Budget, Category, Integer, Schema
 from margent.internal.evaluation import Evaluation, evaluate
@@ -116,6 +119,41 @@ def test_pages_end_with_what_to_do_and_what_is_not_covered(name: str, pages: dic
             "Choosing", "choosing"
         ).replace("by these INTERNAL", "by INTERNAL")
     assert ("INTERNAL: computed from the real data, not differentially private" in text) == (name != "release")
+
+
+FRAGMENTS = ["<", ">", '"', "'", "&", "/", "=", "`", "{{", "}}", "{%", "%}", "<script>", "</style>", "</svg>", "<!--", "-->",
+             "onload=", "svg", "javascript:", "url(", "&#60;", "\x00", "\x1b[31m", "\u2028", "\u202e", "a", " ", "\n"]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map("".join), min_size=6, max_size=6))
+def test_no_mixture_of_markup_in_names_labels_or_reasons_becomes_markup(names: list[str]) -> None:
+    clean = evaluation_page(small_document())
+    document = json.loads(json.dumps(small_document()))
+    column, label, table, title, reason, promise = names
+    document["title"] = title
+    document["columns"][0]["name"] = column
+    document["figures"]["oneWays"][0]["column"] = column
+    document["figures"]["oneWays"][0]["labels"][0] = label
+    pair = document["figures"]["worstPairs"][0]
+    pair["columns"][0] = column
+    pair["labels"][0] = [label] * len(pair["labels"][0])
+    document["tables"][2]["name"] = table
+    document["tables"][2]["release"] = {"method": label, "epsilon": label, "promise": [promise]}
+    document["metrics"][0]["scores"][0] |= {"status": "failed", "reason": reason}
+    page = evaluation_page(document)
+    checked(page)
+    own = re.compile(r"<(/?[a-z0-9]+)")
+    more = {"section", "/section", "ul", "/ul", "li", "/li", "h3", "/h3"}
+    assert set(own.findall(page)) <= set(own.findall(clean)) | more
+
+
+@functools.cache
+def small_document() -> dict[str, Any]:
+    schema = Schema([Integer("a", 0, 3), Category("b", ["x", "y", "z"])], unit="row")
+    frame = pa.table({"a": [0, 1, 2, 3], "b": ["x", "y", "z", "x"]})
+    other = pa.table({"a": [0, 1, 1, 1], "b": ["x", "x", "z", "x"]})
+    return dict(evaluate(frame, [other], schema, metrics=METRICS[:6]).document)
 
 
 def browsed(page: str, tmp_path: Path, width: int) -> tuple[bytes, str, list[str]]:

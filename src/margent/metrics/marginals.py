@@ -51,7 +51,7 @@ class MarginalDistance:
         independent = (
             "The independent table has the exact single columns, so that its score is 0."
             if self.k == 1
-            else "A score above that of the independent table means that ignoring all dependence would have done better."
+            else "A score above the independent table's means that ignoring all dependence would have done better."
         )
         return (
             f"For {_WAYS[self.k]}: how far are the counts of the synthetic table from the real ones? The score is the "
