@@ -16,6 +16,7 @@ from margent.metrics.mgd_score import MODULE, MarginalDifference
 from margent.metrics.propensity import Propensity
 from margent.metrics.registry import METRICS
 from margent.metrics.study import Choices, Study
+from margent.schema.fields import Integer, Schema
 from tests.metrics.made import column, random_rows, study
 
 SIZES = (3, 2, 4, 3)
@@ -179,17 +180,19 @@ def test_the_marginal_difference_joins_what_its_module_says(monkeypatch: pytest.
 
     def mgd(real: Any, other: Any, attributes: Any, *, tolerance: int) -> Any:
         asked.append((real, other, attributes, tolerance))
-        return SimpleNamespace(value=0.25, marginals=dict.fromkeys(real, 0.25))
+        marginals = tuple(SimpleNamespace(clique=clique, value=0.25, exact=True) for clique in real)
+        return SimpleNamespace(value=0.25, exact=True, left=0.25, attributes={"a": 0.0}, marginals=marginals)
 
     module: Any = types.ModuleType(MODULE)
     module.__spec__ = importlib.machinery.ModuleSpec(MODULE, None)
-    module.mgd, module.attributes_from_schema = mgd, lambda schema, domain: (schema, domain.names)
+    module.mgd, module.attributes_from_schema = mgd, lambda codec: codec.domain.names
     monkeypatch.setitem(sys.modules, MODULE, module)
-    made = dataclasses.replace(study(COLUMNS, ROWS, ROWS), schema="schema")
+    schema = Schema([Integer(name, 0, 3) for name in "abcd"], unit="row")
+    made = dataclasses.replace(study(COLUMNS, ROWS, ROWS), schema=schema)
     (score,) = MarginalDifference().measure(made)
     (real, other, attributes, tolerance) = asked[0]
     assert score.value == 0.25
-    assert (attributes, tolerance) == (("schema", ("a", "b", "c", "d")), 2)
+    assert (attributes, tolerance) == (("a", "b", "c", "d"), 2)
     assert set(real) == set(other)
     assert {("a",), ("b",), ("c",), ("d",), ("b", "d"), ("a", "b")} <= set(real)
     assert ("a", "c") not in real, "two ordered columns have no fast exact answer"

@@ -9,6 +9,7 @@ from typing import Any
 
 from margent.metrics.metric import Better, NotComputableError, Score
 from margent.metrics.study import Study
+from margent.schema.codec import Codec
 from margent.schema.domain import Clique, clique
 
 MODULE = "margent.metrics.mgd"
@@ -41,7 +42,7 @@ class MarginalDifference:
         if study.schema is None or study.real.rows == 0:
             raise NotComputableError("it needs a schema and real rows")
         module: Any = importlib.import_module(MODULE)
-        attributes = module.attributes_from_schema(study.schema, study.domain)
+        attributes = module.attributes_from_schema(Codec(study.schema))
         cliques = _chosen(study)
         real: dict[Clique, Any] = {}
         others: list[dict[Clique, Any]] = [{} for _ in study.tables]
@@ -71,10 +72,12 @@ def _chosen(study: Study) -> list[Clique]:
 
 
 def _details(result: Any) -> dict[str, Any]:
-    values = {tuple(names): _value(found) for names, found in result.marginals.items()}
-    order = sorted(values, key=lambda names: (-values[names], names))
-    return {"marginals": [{"columns": list(names), "value": values[names]} for names in order]}
-
-
-def _value(found: Any) -> float:
-    return float(getattr(found, "value", found))
+    order = sorted(result.marginals, key=lambda one: (-one.value, one.clique))
+    return {
+        "exact": bool(result.exact),
+        "attributes": {name: float(value) for name, value in result.attributes.items()},
+        "left": float(result.left),
+        "marginals": [
+            {"columns": list(one.clique), "value": float(one.value), "exact": bool(one.exact)} for one in order
+        ],
+    }
