@@ -22,7 +22,7 @@ Targets = Mapping[Clique, NDArray[np.float64]]
 
 NAMES = ("a", "b", "c", "d")
 SIZES = (2, 3, 4, 2)
-ALL_CLIQUES = [names for size in (1, 2, 3) for names in itertools.combinations(NAMES, size)]
+ALL_CLIQUES = [names for size in (1, 2, 3, 4) for names in itertools.combinations(NAMES, size)]
 PAIRS = list(itertools.combinations(NAMES, 2))
 TO_THE_END = DescentSettings(still=0.0, most_sweeps=30)
 
@@ -80,7 +80,7 @@ def fitted(start: Records, targets: Targets, options: DescentSettings | None = N
     st.lists(st.sampled_from(ALL_CLIQUES), min_size=1, max_size=7, unique=True),
 )
 def test_it_never_gets_worse_and_ends_where_no_single_move_helps(seed: int, rows: int, cliques: list[Clique]) -> None:
-    """Cliques of one to three columns, exact counts of other records as targets, every neighbor tried."""
+    """Cliques of one to four columns, exact counts of other records as targets, every neighbor tried."""
     start, targets = uniform(rows, seed), tables_of(drawn(rows, seed), cliques)
     end = fitted(start, targets, TO_THE_END, seed)
     assert end.shape == start.shape
