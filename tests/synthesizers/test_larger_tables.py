@@ -18,6 +18,7 @@ from margent.counts.source import CodedCounts
 from margent.postprocessing.latent_classes import LatentSettings
 from margent.postprocessing.posterior import PosteriorSettings
 from margent.privacy.curator import DataCurator
+from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
 from margent.privacy.queries import marginal_sensitivity_squared
 from margent.privacy.replay import ReplayCurator
@@ -47,7 +48,7 @@ def requests_of(cliques: Sequence[Clique], budget: Budget, merged: bool = False)
     """Every table for the same part of the budget."""
     unit = marginal_sensitivity_squared(budget.relation)
     scale_squared = budget.account.gaussian_scale(unit, budget.total / len(cliques))
-    return [MarginalRequest(names, scale_squared, merged=merged and len(names) > 1) for names in cliques]
+    return [MarginalRequest(names, Gaussian(scale_squared), merged=merged and len(names) > 1) for names in cliques]
 
 
 def bought(
