@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
 from margent.errors import UsageError
 from margent.privacy.accounting import Account, account_named
 from margent.privacy.charge import Relation
-from margent.privacy.statement import Numeral, check_delta, check_epsilon, exact
+from margent.privacy.statement import DELTA_LIMITS, Numeral, check_delta, check_epsilon, exact, shown
 
 DEFAULT_DELTA = Fraction(1, 10**9)
 WORTH_A_REMARK = Fraction(1, 10**7)
@@ -22,10 +22,11 @@ class Budget:
     """The promise (epsilon, delta) for one neighbor relation, priced by one accountant; exact.
 
     Numbers may be given as int, float, text or Fraction; a float means its shortest decimal text. ``delta``
-    is 1e-9 unless given, and 0 with accountant 'pure'.
+    is 1e-9 unless given, and 0 with accountant 'pure'. ``delta_for_atoms`` (default 0) is the part of delta set
+    apart for charges that use up delta themselves (selection of values from the data); noise has the rest.
 
     Units: epsilon and delta as in (epsilon, delta)-differential privacy; ``total`` in the account's unit.
-    Raises: UsageError listing everything wrong with the four values.
+    Raises: UsageError listing everything wrong with the values.
 
     >>> budget = Budget(0.1, delta="1e-6")
     >>> budget.epsilon, budget.delta, budget.account.name
@@ -36,6 +37,7 @@ class Budget:
     delta: Fraction
     accountant: str
     relation: Relation
+    delta_for_atoms: Fraction
 
     def __init__(
         self,
@@ -43,15 +45,19 @@ class Budget:
         delta: Numeral | None = None,
         accountant: str = "gdp",
         relation: Relation = "add-remove",
+        delta_for_atoms: Numeral = 0,
     ) -> None:
-        """Read the four values exactly; UsageError lists all that is wrong with them."""
+        """Read the values exactly; UsageError lists all that is wrong with them."""
         faults: list[str] = []
         values = {
             "accountant": _collect(faults, lambda: account_named(accountant).name),
             "epsilon": _collect(faults, lambda: _epsilon(epsilon)),
             "delta": _collect(faults, lambda: _delta(delta, accountant)),
             "relation": _collect(faults, lambda: _relation(relation)),
+            "delta_for_atoms": _collect(faults, lambda: exact(delta_for_atoms, "the part of delta for atoms")),
         }
+        if not faults:
+            faults += _part_faults(values["delta"], values["delta_for_atoms"])
         if faults:
             raise UsageError("\n".join(faults))
         for field, value in values.items():
@@ -64,8 +70,8 @@ class Budget:
 
     @property
     def total(self) -> Fraction:
-        """The most that charges may add up to, in the account's unit; rounded down."""
-        return self.account.total(self.epsilon, self.delta)
+        """The most that charges may add up to, in the account's unit, at what atoms leave of delta; rounded down."""
+        return self.account.total(self.epsilon, self.delta - self.delta_for_atoms)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -107,6 +113,18 @@ def _delta(value: object, accountant: str) -> Fraction:
             raise UsageError("delta must be 0 with accountant 'pure': leave it out, or choose accountant 'gdp'")
         return delta
     return check_delta(delta)
+
+
+def _part_faults(delta: Any, part: Any) -> list[str]:
+    """What is wrong with the part for atoms, once both are exact numbers."""
+    if part == 0 or 0 < part <= delta - DELTA_LIMITS[0]:
+        return []
+    if delta == 0:
+        return ["the part of delta for atoms must be 0 with accountant 'pure', which has no delta to set apart"]
+    return [
+        f"the part of delta for atoms must be below delta, since noise needs the rest; it is {shown(part)} "
+        f"of {shown(delta)}: a tenth of delta is a common choice"
+    ]
 
 
 def _relation(value: object) -> Relation:

@@ -20,11 +20,14 @@ from margent.privacy.statement import shown
 
 
 class Ledger:
-    """sum of costs <= budget.total, after every call and on every path, whoever calls from whichever thread.
+    """sum of costs <= budget.total and sum of deltas <= budget.delta_for_atoms, after every call and on every path.
+
+    That holds whoever calls from whichever thread.
 
     Units: costs, ``spent`` and ``left`` are in the budget's account: mu^2/2, rho or epsilon.
-    Privacy: this sum is the promise. For costs fixed as they come (chosen from earlier noisy answers) it is a
-    GDP, zCDP or pure filter: the whole run keeps the budget's (epsilon, delta).
+    Privacy: these sums are the promise. For costs fixed as they come (chosen from earlier noisy answers) the first
+    is a GDP, zCDP or pure filter, which keeps (epsilon, delta - delta_for_atoms); the deltas that charges use up
+    themselves add to that.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -33,6 +36,7 @@ class Ledger:
         self._total = budget.total
         self._charges: tuple[Charge, ...] = ()
         self._spent = Fraction(0)
+        self._delta_spent = Fraction(0)
         self._lock = Lock()
 
     @property
@@ -55,6 +59,16 @@ class Ledger:
         """What may still be spent, exactly; never negative."""
         return self._total - self._spent
 
+    @property
+    def delta_spent(self) -> Fraction:
+        """The sum of the deltas that charges used up themselves, exactly."""
+        return self._delta_spent
+
+    @property
+    def delta_left(self) -> Fraction:
+        """What is left of the part of delta set apart for that, exactly; never negative."""
+        return self._budget.delta_for_atoms - self._delta_spent
+
     def spend(self, charges: Sequence[Charge]) -> range:
         """Write all of ``charges``, or none of them: the places in `charges` where they stand.
 
@@ -69,15 +83,23 @@ class Ledger:
         if faults:
             raise BudgetError("nothing was charged:\n" + "\n".join(f"  {fault}" for fault in faults))
         cost = sum((charge.cost for charge in wanted), Fraction(0))
+        delta = sum((charge.delta for charge in wanted), Fraction(0))
         with self._lock:
             if cost > self.left:
                 raise BudgetError(
                     f"nothing was charged: this costs {shown(cost)}, and {shown(self.left)} of the budget's "
                     f"{shown(self._total)} is left: ask for less, or for noisier answers"
                 )
+            if delta > self.delta_left:
+                raise BudgetError(
+                    f"nothing was charged: this uses up delta {shown(delta)} itself, and {shown(self.delta_left)} of "
+                    f"the {shown(self._budget.delta_for_atoms)} set apart for that is left: ask for less, or set more "
+                    "of delta apart"
+                )
             first = len(self._charges)
             self._charges += wanted
             self._spent += cost
+            self._delta_spent += delta
         return range(first, first + len(wanted))
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -99,7 +121,9 @@ class Ledger:
             yield f"its cost must be an exact Fraction above 0, not {shown(charge.cost)}"
         elif fault := _mechanism_fault(charge):
             yield fault
-        if type(charge.delta) is not Fraction or charge.delta != 0:
+        if type(charge.delta) is not Fraction or charge.delta < 0:
+            yield f"uses up delta {shown(charge.delta)} itself, which is no exact Fraction of at least 0"
+        elif charge.delta > 0 == self._budget.delta_for_atoms:
             yield f"uses up delta {shown(charge.delta)} itself, and none of the budget's is set apart for it"
 
 
