@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from margent.pipeline import from_transcript, synthesize
     from margent.plan import make_plan
     from margent.privacy.budget import Budget
+    from margent.privacy.budget_file import BudgetFile
     from margent.release.release import Release, read_release
     from margent.schema.fields import (
         Boolean,
@@ -52,6 +53,7 @@ _PUBLIC = {
     "Boolean": "margent.schema.fields",
     "Budget": "margent.privacy.budget",
     "BudgetError": "margent.errors",
+    "BudgetFile": "margent.privacy.budget_file",
     "Category": "margent.schema.fields",
     "Date": "margent.schema.fields",
     "DateTime": "margent.schema.fields",
@@ -84,6 +86,7 @@ __all__ = [
     "Boolean",
     "Budget",
     "BudgetError",
+    "BudgetFile",
     "Category",
     "Date",
     "DateTime",

@@ -7,7 +7,7 @@ list. It is spent in one line of `measure`, marked below. Everything in `from_tr
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from margent.counts.source import StreamedCounts
@@ -15,6 +15,7 @@ from margent.errors import SchemaError, UsageError
 from margent.methods import DEFAULT_METHOD, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
+from margent.privacy.budget_file import BudgetFile, unit_name
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
 from margent.progress import Progress, silent
@@ -45,6 +46,7 @@ def synthesize(
     schema: Schema,
     *,
     budget: Budget,
+    budget_file: BudgetFile | None = None,
     method: str = DEFAULT_METHOD,
     rows: int | None = None,
     seed: int | None = None,
@@ -54,16 +56,20 @@ def synthesize(
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
 
     ``table`` is a path (CSV, TSV, Parquet, Feather) or any object with the Arrow stream interface (pandas,
-    polars, pyarrow, DuckDB). ``rows`` defaults to the noisy number of records; ``seed`` (default: a fresh random
-    one) governs sampling only and never the privacy noise.
+    polars, pyarrow, DuckDB). ``budget_file`` keeps the sum over all releases about the same people; without one
+    the promise counts this release alone. ``rows`` defaults to the noisy number of records; ``seed`` (default: a
+    fresh random one) governs sampling only and never the privacy noise.
 
     Shapes: the release has ``rows`` records and every output column of the schema.
-    Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it.
+    Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it. All
+    releases under a budget file together keep the (epsilon, delta) declared there.
     Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
     _checked_plan(schema, budget, method, rows).require_known_rows()
-    measured = measure(table, schema, budget=budget, method=method, rows=rows, read=read, progress=progress)
+    measured = measure(
+        table, schema, budget=budget, budget_file=budget_file, method=method, rows=rows, read=read, progress=progress
+    )
     return from_transcript(
         measured.transcript,
         budget=budget,
@@ -81,6 +87,7 @@ def measure(
     schema: Schema,
     *,
     budget: Budget,
+    budget_file: BudgetFile | None = None,
     method: str = DEFAULT_METHOD,
     rows: int | None = None,
     read: ReadOptions | None = None,
@@ -92,12 +99,15 @@ def measure(
     Raises: as `synthesize`.
     """
     _checked_plan(schema, budget, method, rows)
+    _require_budget_file(budget_file)
     chosen, read = method_named(method), read or ReadOptions()
     with open_table(table, schema, read) as source:
-        counts = StreamedCounts(source, Codec(schema))
+        counts, run = StreamedCounts(source, Codec(schema)), secrets.token_hex(16)
+        if budget_file is not None:
+            budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look
         curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
         transcript = chosen.collector.collect(curator, budget)  # privacy is spent here, and nowhere else
-        return Measured(transcript, source.kind, read)
+        return Measured(replace(transcript, run=run), source.kind, read)
 
 
 def from_transcript(
@@ -149,6 +159,14 @@ def _require_kinds(schema: object, budget: object) -> None:
         )
     if not isinstance(budget, Budget):
         raise UsageError(f"budget must be a Budget, not {type(budget).__name__}: margent.Budget(epsilon=1)")
+
+
+def _require_budget_file(budget_file: object) -> None:
+    """Refuse what is easily given instead of a budget file, with the way to name one."""
+    if budget_file is not None and not isinstance(budget_file, BudgetFile):
+        raise UsageError(
+            f"budget_file must be a BudgetFile, not {type(budget_file).__name__}: margent.BudgetFile('people.budget')"
+        )
 
 
 def checked_rows(rows: int | None) -> int | None:

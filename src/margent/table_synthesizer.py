@@ -10,6 +10,7 @@ from margent.errors import BudgetError, UsageError
 from margent.methods import DEFAULT_METHOD, method_named
 from margent.pipeline import Measured, from_transcript, measure
 from margent.privacy.budget import Budget
+from margent.privacy.budget_file import BudgetFile
 from margent.schema.fields import Schema
 from margent.transcript import Transcript
 
@@ -31,8 +32,10 @@ class TableSynthesizer:
         epsilon: float | str | Fraction,
         delta: float | str | Fraction = "1e-9",
         method: str = DEFAULT_METHOD,
+        budget_file: BudgetFile | None = None,
     ) -> None:
         self.schema = schema
+        self.budget_file = budget_file
         self.budget = Budget(epsilon=epsilon, delta=delta)
         self.method = method_named(method).name
         self._measured: Measured | None = None
@@ -53,7 +56,9 @@ class TableSynthesizer:
                 "this synthesizer was fitted before and its budget is spent; sample from it as often as you "
                 "like, or make a new one, which adds its epsilon to what has been spent on these people"
             )
-        self._measured = measure(table, self.schema, budget=self.budget, method=self.method)
+        self._measured = measure(
+            table, self.schema, budget=self.budget, budget_file=self.budget_file, method=self.method
+        )
         return self
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> Any:

@@ -81,7 +81,8 @@ Answer = NoisyMarginal | Scores | Choice
 class Transcript:
     """Schema, method, charges and noisy answers in the order they were asked: all that a synthesizer may know.
 
-    Shapes: ``answers[i].charge`` indexes ``charges``; ``merges`` maps a column to its public merge.
+    Shapes: ``answers[i].charge`` indexes ``charges``; ``merges`` maps a column to its public merge. ``run`` is the
+    random id of the run that bought the answers (a budget file holds the same id), or empty where none was given.
     Privacy: safe to publish; nothing in it was computed from rows without a charge.
     """
 
@@ -91,6 +92,7 @@ class Transcript:
     charges: tuple[Charge, ...]
     answers: tuple[Answer, ...]
     merges: Mapping[str, Merge] = field(default_factory=dict)
+    run: str = ""
 
     @property
     def marginals(self) -> tuple[NoisyMarginal, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from margent.cli.budget import budget
 from margent.cli.demo import demo
 from margent.cli.evaluate import evaluate
 from margent.cli.inspect import inspect
@@ -45,5 +46,5 @@ def app() -> None:
     """
 
 
-for command in (schema, plan, rehearse, synthesize, resample, evaluate, inspect, sweep, methods, demo):
+for command in (schema, plan, rehearse, budget, synthesize, resample, evaluate, inspect, sweep, methods, demo):
     app.add_command(command)

@@ -12,6 +12,7 @@ from margent.errors import UsageError
 
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
+    from margent.privacy.budget_file import BudgetFile
     from margent.tables.options import ReadOptions
 
 Command = Callable[..., Any]
@@ -55,15 +56,35 @@ method_option = click.option(
 delta_option = click.option(
     "--delta",
     default=None,
-    show_default="1e-9; 0 with --accountant pure",
-    help="The probability with which the promise may fail.",
+    metavar="D",
+    help="The probability with which the promise may fail (default: 1e-9, 0 with pure, or the budget file's).",
 )
 accountant_option = click.option(
     "--accountant",
-    default="gdp",
-    show_default=True,
-    help="gdp (tighter), zcdp (the conservative alternative) or pure (delta 0, Laplace noise).",
+    default=None,
+    metavar="A",
+    help="gdp (tighter), zcdp (the conservative alternative) or pure (delta 0, Laplace noise); "
+    "default: gdp, or the budget file's.",
 )
+
+
+def budget_file_options(command: Command) -> Command:
+    """Add the options that name a data set's budget in a file."""
+    for option in (
+        click.option(
+            "--data-set", default=None, metavar="NAME", help="Whose budget, where the budget file declares several."
+        ),
+        click.option(
+            "--budget",
+            "budget_path",
+            default=None,
+            type=click.Path(path_type=Path),
+            metavar="B",
+            help="The file that keeps the budget across runs (see `margent budget`).",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def reading_options(command: Command) -> Command:
@@ -88,10 +109,26 @@ def read_options(delimiter: str | None, quote: str, encoding: str, no_header: bo
     return ReadOptions(delimiter=delimiter, quote=quote, encoding=encoding, header=not no_header, kind=kind)
 
 
-def budget_of(epsilon: str | None, delta: str | None, accountant: str) -> Budget:
-    """The budget of a command; epsilon is never defaulted.
+def budget_file_of(path: Path | None, data_set: str | None) -> BudgetFile | None:
+    """The budget file of a command, or None where none was named.
 
-    Raises: UsageError naming the option and the next step.
+    Raises: UsageError naming the option.
+    """
+    if path is None:
+        if data_set is not None:
+            raise UsageError("--data-set names a data set of a budget file: give the file with --budget")
+        return None
+    from margent.privacy.budget_file import BudgetFile
+
+    return BudgetFile(path, data_set)
+
+
+def budget_of(
+    epsilon: str | None, delta: str | None, accountant: str | None, budget_file: BudgetFile | None = None
+) -> Budget:
+    """The budget of a command, on the terms of the budget file where there is one; epsilon is never defaulted.
+
+    Raises: UsageError naming the option and the next step; BudgetError when the file cannot be used.
     """
     from margent.privacy.budget import Budget
 
@@ -100,9 +137,11 @@ def budget_of(epsilon: str | None, delta: str | None, accountant: str) -> Budget
             "--epsilon is missing and is never defaulted: it is the promise you make. 1 is a common choice; "
             "smaller protects more. See what it would buy with `margent plan`"
         )
-    if accountant not in ("gdp", "zcdp", "pure"):
+    if accountant not in (None, "gdp", "zcdp", "pure"):
         raise UsageError("--accountant must be gdp, zcdp or pure")
-    return Budget(epsilon=epsilon, delta=delta, accountant=accountant)
+    if budget_file is not None:
+        return budget_file.budget(epsilon, delta, accountant=accountant)
+    return Budget(epsilon=epsilon, delta=delta, accountant=accountant or "gdp")
 
 
 def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from margent.cli.budget import after_json, after_text
 from margent.cli.options import (
     accountant_option,
+    budget_file_of,
+    budget_file_options,
     budget_of,
     delta_option,
     json_option,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
 @delta_option
 @accountant_option
+@budget_file_options
 @method_option
 @rows_option
 @click.option(
@@ -41,7 +45,9 @@ def plan(
     schema_path: Path,
     epsilon: str | None,
     delta: str | None,
-    accountant: str,
+    accountant: str | None,
+    budget_path: Path | None,
+    data_set: str | None,
     method: str | None,
     rows: str | None,
     expect_rows: str | None,
@@ -51,22 +57,31 @@ def plan(
 
     \b
     margent plan --schema schema.json --epsilon .5,1,2 --expect-rows 20000
+    margent plan --schema schema.json --epsilon .5,1 --budget people.budget     what would be left
     """
     from margent.methods import DEFAULT_METHOD, method_named
     from margent.plan import make_plan
+    from margent.privacy.budget_file import unit_name
     from margent.schema.check import unsupported
     from margent.schema.read import read_schema
 
     expected = whole_number(expect_rows, "--expect-rows", least=1)
-    budgets = [budget_of(part, delta, accountant) for part in ([None] if epsilon is None else epsilon.split(","))]
+    budget_file = budget_file_of(budget_path, data_set)
+    budgets = [
+        budget_of(part, delta, accountant, budget_file) for part in ([None] if epsilon is None else epsilon.split(","))
+    ]
     chosen = method_named(method or DEFAULT_METHOD)
     schema = read_schema(schema_path)
     plans = [make_plan(schema, budget, chosen, whole_number(rows, "--rows")) for budget in budgets]
+    balance = None if budget_file is None else budget_file.balance()
     if as_json:
-        click.echo(json.dumps([made.to_json(expected) for made in plans], indent=1, allow_nan=False))
+        left = [{} if balance is None else {"budgetFile": after_json(balance, made.budget)} for made in plans]
+        listed = [made.to_json(expected) | kept for made, kept in zip(plans, left, strict=True)]
+        click.echo(json.dumps(listed, indent=1, allow_nan=False))
     else:
         for made in plans:
-            click.echo(plan_text(made, expected))
+            after = "" if balance is None else after_text(balance, made.budget, unit_name(schema.unit)) + "\n"
+            click.echo(plan_text(made, expected) + after)
         for fault in unsupported(schema):
             click.echo(f"`margent synthesize` would refuse this schema: {fault}")
     for made in plans:

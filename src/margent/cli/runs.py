@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from margent.cli.budget import balance_json, rest_text
 from margent.cli.console import shown_progress
 from margent.cli.options import (
     accountant_option,
+    budget_file_of,
+    budget_file_options,
     budget_of,
     delta_option,
     format_option,
@@ -27,6 +30,7 @@ from margent.cli.options import (
 from margent.errors import UsageError
 
 if TYPE_CHECKING:
+    from margent.privacy.budget_file import BudgetFile
     from margent.release.release import Release
 
 
@@ -39,13 +43,7 @@ if TYPE_CHECKING:
 @delta_option
 @accountant_option
 @click.option("--single-release", is_flag=True, help="Promise for this release alone; no budget is kept across runs.")
-@click.option(
-    "--budget",
-    "budget_file",
-    default=None,
-    metavar="B",
-    help="A budget kept across runs (not in this version).",
-)
+@budget_file_options
 @method_option
 @rows_option
 @seed_option
@@ -59,9 +57,10 @@ def synthesize(
     schema_path: Path,
     epsilon: str | None,
     delta: str | None,
-    accountant: str,
+    accountant: str | None,
     single_release: bool,
-    budget_file: str | None,
+    budget_path: Path | None,
+    data_set: str | None,
     method: str | None,
     rows: str | None,
     seed: str | None,
@@ -78,6 +77,7 @@ def synthesize(
     """Make a synthetic table of TABLE that may be published.
 
     \b
+    margent synthesize people.csv --schema schema.json --epsilon 1 --budget people.budget -o OUT/
     margent synthesize people.csv --schema schema.json --epsilon 1 --single-release -o OUT/
     """
     from margent.methods import DEFAULT_METHOD, method_named
@@ -87,17 +87,14 @@ def synthesize(
     from margent.release.release import checked_format
     from margent.schema.read import read_schema
 
-    budget = budget_of(epsilon, delta, accountant)
-    if budget_file is not None:
+    if (budget_path is None) != single_release:
         raise UsageError(
-            "--budget: this version cannot keep a budget across runs yet; use --single-release, and add up "
-            "the epsilons of all your runs on the same people yourself"
+            "say either --budget B, the file that keeps one budget for all releases about the same people (make it "
+            "with `margent budget init`), or --single-release: then the promise counts this release alone, and every "
+            "further run on the same people adds to it"
         )
-    if not single_release:
-        raise UsageError(
-            "say --single-release: this version keeps no budget across runs, so the promise counts this "
-            "release alone, and every further run on the same people adds its epsilon to it"
-        )
+    budget_file = budget_file_of(budget_path, data_set)
+    budget = budget_of(epsilon, delta, accountant, budget_file)
     chosen = method_named(method or DEFAULT_METHOD)
     count, sampling_seed = (
         checked_rows(whole_number(rows, "--rows")),
@@ -112,6 +109,7 @@ def synthesize(
             table,
             schema,
             budget=budget,
+            budget_file=budget_file,
             method=chosen.name,
             rows=count,
             seed=sampling_seed,
@@ -120,7 +118,7 @@ def synthesize(
         )
         progress("writing", None)
         release.save(out, file_format=file_format)
-    report(release, out, as_json=as_json, spent=True)
+    report(release, out, as_json=as_json, spent=True, budget_file=budget_file)
 
 
 @click.command(short_help="Another table from the same noisy answers, free.")
@@ -206,7 +204,7 @@ def methods(as_json: bool) -> None:
     click.echo(f"synthesizers for `margent resample`: {', '.join(each.name for each in SYNTHESIZERS)}")
 
 
-def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
+def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_file: BudgetFile | None = None) -> None:
     """Say at the end of a run who is protected, what was spent, what may be published and what to do next.
 
     Privacy: synthetic against noisy only; nothing here was computed from rows without a charge.
@@ -224,7 +222,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
 
     summary = release.summary
     if as_json:
-        click.echo(json.dumps({"out": str(out)} | summary, indent=1, allow_nan=False))
+        kept = {} if budget_file is None else {"budgetFile": balance_json(budget_file.balance())}
+        click.echo(json.dumps({"out": str(out)} | summary | kept, indent=1, allow_nan=False))
         return
     mean = 100 * summary["oneWays"]["meanDistance"]
     noise = [entry["noiseAlone"] for entry in summary["oneWays"]["columns"]]
@@ -233,7 +232,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool) -> None:
     click.echo(what_epsilon_means(release.budget))
     if spent:
         click.echo(what_was_spent(release.transcript, release.budget))
-        click.echo(SINGLE_RELEASE)
+        click.echo(SINGLE_RELEASE if budget_file is None else rest_text(budget_file.balance()))
     else:
         click.echo("Spent: nothing; this table comes from the noisy answers of the earlier release.")
     if noise:

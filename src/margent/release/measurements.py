@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -43,6 +44,7 @@ def measurement_files(transcript: Transcript) -> dict[str, bytes]:
     document = {
         "format": FORMAT,
         "version": VERSION,
+        "run": transcript.run,
         "method": transcript.method,
         "schema": schema_to_json(transcript.schema),
         "domain": {"names": list(transcript.domain.names), "sizes": list(transcript.domain.sizes)},
@@ -232,9 +234,10 @@ def _transcript(document: Mapping[str, Any], integers: NDArray[np.int64]) -> Tra
         charges=tuple(_charge(charge) for charge in document["charges"]),
         answers=(),
         merges=merges,
+        run=_text(document.get("run", "")),  # the first files of version 1 have none
     )
     answers = tuple(_answer(answer, integers, bare) for answer in document["answers"])
-    return Transcript(bare.schema, bare.domain, bare.method, bare.charges, answers, bare.merges)
+    return replace(bare, answers=answers)
 
 
 def _integers_of(folder: Path, facts: Mapping[str, Any]) -> NDArray[np.int64]:

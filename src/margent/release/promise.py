@@ -125,9 +125,10 @@ def what_was_coarsened(summary: Mapping[str, Any]) -> str:
 
 
 SINGLE_RELEASE = (
-    "Single release: this promise counts this release alone. No budget is kept across runs, so a second run "
-    "on the same people adds to what is known about them, and it is up to you to add the epsilons."
+    "Single release: this promise counts this release alone. A second run on the same people adds to what is known "
+    "about them; whoever holds the table keeps count of that."
 )
+"""The same whether a budget file keeps that count or nobody does: a release tells nothing of either."""
 
 IF_NOT_GOOD_ENOUGH = (
     "If the table is not good enough, cheapest first: "

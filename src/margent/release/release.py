@@ -128,6 +128,7 @@ class Release:
         return {
             "epsilon": str(budget.epsilon),
             "delta": str(budget.delta),
+            "deltaForAtoms": str(budget.delta_for_atoms),
             "accountant": budget.accountant,
             "relation": budget.relation,
             "total": str(budget.total),
@@ -196,6 +197,7 @@ def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]
             delta=summary["delta"],
             accountant=summary["accountant"],
             relation=summary["relation"],
+            delta_for_atoms=summary.get("deltaForAtoms", "0"),
         )
         for key, kind in (("synthesizer", str), ("seed", int), ("rows", int), ("format", str)):
             if not isinstance(summary[key], kind):

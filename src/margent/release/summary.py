@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import platform
-import secrets
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -163,13 +162,14 @@ def release_summary(
     mean = sum(entry["distance"] for entry in close) / len(close) if close else 0.0
     spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
     return {
-        "run": secrets.token_hex(16),
+        "run": transcript.run,
         "margent": VERSION,
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "method": transcript.method,
         "synthesizer": synthesizer,
         "epsilon": str(budget.epsilon),
         "delta": str(budget.delta),
+        "deltaForAtoms": str(budget.delta_for_atoms),
         "accountant": budget.accountant,
         "relation": budget.relation,
         "budget": float(budget.total),

@@ -1,0 +1,249 @@
+"""`margent budget init`, `show` and `verify`: one budget for all releases about the same people."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from margent.cli.options import budget_of, json_option
+
+if TYPE_CHECKING:
+    from margent.privacy.budget import Budget
+    from margent.privacy.budget_chain import Balance
+
+SO_FAR = "informational only: where one stops because of earlier releases, it is no guarantee; the cap is"
+
+_path = click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+
+
+@click.group(short_help="Keep one budget for all releases about the same people.")
+def budget() -> None:
+    """Keep one budget for all releases about the same people, in a file.
+
+    \b
+    margent budget init people.budget --data-set people --epsilon 3 --delta 1e-9
+    margent synthesize people.csv --schema schema.json --epsilon 1 --budget people.budget -o OUT/
+    margent budget show people.budget
+    margent budget verify people.budget OUT/
+    """
+
+
+@budget.command(short_help="Declare a data set and the most it may ever lose.")
+@_path
+@click.option("--data-set", required=True, metavar="NAME", help="A name for the people in it, whatever the version.")
+@click.option("--epsilon", default=None, metavar="E", help="The cap: all releases together keep it. Never defaulted.")
+@click.option("--delta", default=None, metavar="D", help="The cap's delta (default: 1e-9, or 0 with pure).")
+@click.option("--accountant", default="gdp", show_default=True, help="gdp, zcdp or pure, for all runs.")
+@click.option("--relation", default="add-remove", show_default=True, help="Neighboring tables: add-remove or replace.")
+@click.option("--unit", default="row", show_default=True, help="Who is protected: row, or person:k (k rows at most).")
+@click.option("--delta-for-atoms", default="0", show_default=True, help="Part of delta for selecting values from data.")
+@json_option
+def init(
+    path: Path,
+    data_set: str,
+    epsilon: str | None,
+    delta: str | None,
+    accountant: str,
+    relation: str,
+    unit: str,
+    delta_for_atoms: str,
+    as_json: bool,
+) -> None:
+    """Declare a data set in FILE, which is made, or added to. What is declared holds for ever."""
+    from margent.privacy.budget import Budget
+    from margent.privacy.budget_file import BudgetFile
+
+    budget_of(epsilon, delta, accountant)
+    cap = Budget(epsilon, delta, accountant, relation, delta_for_atoms)  # type: ignore[arg-type]
+    file = BudgetFile(path, data_set)
+    file.init(cap, unit=unit)
+    balance = file.balance()
+    if as_json:
+        click.echo(json.dumps(balance_json(balance), indent=1))
+    else:
+        click.echo(f"{path}: {promise(balance)}")
+        click.echo(
+            "Keep the file: whoever deletes it, or puts an older copy back, spends again what was spent. "
+            f"Use it: margent synthesize ... --budget {path}"
+        )
+
+
+@budget.command(short_help="What was spent and what is left.")
+@_path
+@json_option
+def show(path: Path, as_json: bool) -> None:
+    """Show every data set of FILE: what it promises, what was spent and what is left."""
+    from margent.privacy.budget_store import read
+
+    balances, hashes = read(path)
+    if as_json:
+        document = {"dataSets": [balance_json(balance) for balance in balances.values()], "head": hashes[-1]}
+        click.echo(json.dumps(document, indent=1))
+        return
+    for balance in balances.values():
+        click.echo(promise(balance))
+        click.echo(rest_text(balance))
+        if balance.spent:
+            click.echo(f"Epsilon so far: {float(so_far(balance)):.4g} ({SO_FAR}).")
+        for place, entry in enumerate(balance.reservations, start=1):
+            share = percent_of(entry.cost, balance)
+            click.echo(
+                f"  run {place}, {entry.when}: epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
+                f"{share} % of the cap, run id {entry.run}"
+            )
+    click.echo(
+        f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}"
+    )
+
+
+@budget.command(short_help="Check the file, and that it accounts for releases.")
+@_path
+@click.argument("releases", nargs=-1, type=click.Path(path_type=Path), metavar="[OUT]...")
+@click.option("--head", default=None, metavar="HASH", help="A hash that `budget show` once gave: it must be there.")
+@json_option
+def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bool) -> None:
+    """Check every entry of FILE, and that it holds the run of every release OUT at its price or more.
+
+    An older copy of the file, put back, lacks the runs made since: give all your releases.
+    """
+    from margent.errors import BudgetError
+    from margent.privacy.accounting import account_named
+    from margent.privacy.budget_file import require_complete
+    from margent.privacy.budget_store import read
+    from margent.release.measurements import read_measurements
+
+    balances, hashes = read(path)
+    for name, balance in balances.items():
+        terms = balance.declaration
+        if terms.total > account_named(terms.accountant).total(terms.epsilon, terms.delta - terms.delta_for_atoms):
+            raise BudgetError(f"{path}: the cap of {name!r} is above what its epsilon and delta amount to")
+    if head is not None and head not in hashes:
+        raise BudgetError(f"{path}: no entry has the hash {head[:64]!r}: this is an older copy, or another file")
+    released = {}
+    for out in releases:
+        transcript = read_measurements(out / "measurements")
+        released[str(out)] = transcript.run, sum((charge.cost for charge in transcript.charges), Fraction(0))
+    require_complete(balances, released)
+    if as_json:
+        click.echo(json.dumps({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]}))
+    else:
+        runs = sum(len(balance.reservations) for balance in balances.values())
+        click.echo(
+            f"{path}: sound. {len(hashes)} entries, each as it was written: {len(balances)} data sets, {runs} runs, "
+            f"none above its cap; it accounts for all of the {len(released)} releases given."
+        )
+
+
+def promise(balance: Balance) -> str:
+    """What a declaration promises, in words.
+
+    Privacy: none: options.
+    """
+    terms = balance.declaration
+    atoms = f", of which {float(terms.delta_for_atoms):g} for atoms" if terms.delta_for_atoms else ""
+    return (
+        f"Data set {terms.data_set!r}: all releases under it together are (epsilon {float(terms.epsilon):g}, "
+        f"delta {float(terms.delta):g}{atoms})-differentially private; protected: {terms.unit}; neighbors: "
+        f"{terms.relation}; accountant {terms.accountant}."
+    )
+
+
+def rest_text(balance: Balance) -> str:
+    """How much of a cap is used and which epsilon would still fit.
+
+    Privacy: none: options.
+    """
+    from margent.privacy.budget_rest import what_fits
+
+    terms = balance.declaration
+    fits = what_fits(balance, terms.delta - terms.delta_for_atoms)
+    used = percent_of(balance.spent, balance)
+    runs = len(balance.reservations)
+    return f"Budget of {terms.data_set!r}: {used} % used by {runs} run{'s' * (runs != 1)}; for a further run {fits}."
+
+
+def after_text(balance: Balance, planned: Budget, unit: str) -> str:
+    """What a planned run would leave, or why it would be refused.
+
+    Privacy: none: options.
+    """
+    from margent.errors import BudgetError
+    from margent.privacy.budget_file import require_same_terms
+    from margent.privacy.budget_rest import refused
+
+    name = balance.declaration.data_set
+    try:
+        require_same_terms(balance.declaration, planned, unit)
+    except BudgetError as fault:
+        return f"Budget of {name!r}: `margent synthesize` would refuse: {fault}"
+    if not balance.covers(planned.total, planned.delta_for_atoms):
+        return f"Budget of {name!r}: `margent synthesize` would refuse: {refused(balance, planned)}."
+    used, cost, left = (
+        percent_of(part, balance) for part in (balance.spent, planned.total, balance.left - planned.total)
+    )
+    return f"Budget of {name!r}: {used} % used; this run takes {cost} %, and {left} % would be left."
+
+
+def after_json(balance: Balance, planned: Budget) -> dict[str, Any]:
+    """What a planned run would leave, for a program; shares of the cap."""
+    total = balance.declaration.total
+    return {
+        "dataSet": balance.declaration.data_set,
+        "used": float(balance.spent / total),
+        "cost": float(planned.total / total),
+        "fits": balance.covers(planned.total, planned.delta_for_atoms),
+    }
+
+
+def balance_json(balance: Balance) -> dict[str, Any]:
+    """A balance for a program: exact figures as text, shares of the cap as numbers."""
+    from margent.privacy.budget_rest import fitting_epsilon
+
+    terms = balance.declaration
+    fits = fitting_epsilon(balance, terms.delta - terms.delta_for_atoms)
+    return {
+        "dataSet": terms.data_set,
+        "relation": terms.relation,
+        "unit": terms.unit,
+        "accountant": terms.accountant,
+        "epsilon": str(terms.epsilon),
+        "delta": str(terms.delta),
+        "deltaForAtoms": str(terms.delta_for_atoms),
+        "cap": str(terms.total),
+        "spent": str(balance.spent),
+        "deltaSpentOnAtoms": str(balance.delta_spent),
+        "used": float(balance.spent / terms.total),
+        "epsilonThatFits": None if fits is None else str(fits),
+        "epsilonSoFar": {"informationalOnly": float(so_far(balance))},
+        "runs": [
+            {
+                "run": entry.run,
+                "when": entry.when,
+                "epsilon": str(entry.epsilon),
+                "delta": str(entry.delta),
+                "deltaForAtoms": str(entry.delta_for_atoms),
+                "cost": str(entry.cost),
+                "margent": entry.margent,
+            }
+            for entry in balance.reservations
+        ],
+    }
+
+
+def so_far(balance: Balance) -> Fraction:
+    """The epsilon that what was reserved amounts to, at the delta that atoms leave; informational only."""
+    from margent.privacy.accounting import account_named
+
+    terms = balance.declaration
+    return account_named(terms.accountant).epsilon(balance.spent, terms.delta - terms.delta_for_atoms)
+
+
+def percent_of(part: Fraction, balance: Balance) -> str:
+    """A share of a data set's cap."""
+    from margent.privacy.budget_rest import percent
+
+    return percent(part, balance.declaration.total)

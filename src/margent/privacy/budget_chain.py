@@ -1,0 +1,197 @@
+"""The entries of a budget file: what each says, exactly, and the chain of hashes that ties it to all before it.
+
+An entry is one line of JSON. Its hash covers the hash of the entry before it, so nobody changes, drops or
+reorders an entry by accident without every later hash being wrong. An older copy of the whole file is a chain
+without a fault; only releases made since show it (`margent.privacy.budget_file`). No file, no data here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from margent.errors import BudgetError
+
+GENESIS = "0" * 64
+"""What stands for the hash before the first entry."""
+
+MOST_DIGITS = 1500
+"""Digits of a numerator or denominator in an entry; sums with odd denominators would grow without end."""
+
+_EXACT = re.compile(rf"(0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?", re.ASCII)
+_HEX = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What is fixed for ever about one data set: whose privacy, between which neighbors, and how much of it.
+
+    Units: ``total`` is the cap in the account's unit (mu^2/2, rho or epsilon) that epsilon and
+    delta - delta_for_atoms amount to; ``unit`` is "row" or "person:k".
+    """
+
+    data_set: str
+    relation: str
+    unit: str
+    accountant: str
+    epsilon: Fraction
+    delta: Fraction
+    delta_for_atoms: Fraction
+    total: Fraction
+    when: str
+    margent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One run's whole price, written before it looked at the data, and the data set's sums after it.
+
+    Units: ``cost`` and ``spent`` in the account's unit; ``delta_for_atoms`` and ``delta_spent`` are parts of delta.
+    """
+
+    data_set: str
+    run: str
+    epsilon: Fraction
+    delta: Fraction
+    delta_for_atoms: Fraction
+    cost: Fraction
+    spent: Fraction
+    delta_spent: Fraction
+    when: str
+    margent: str
+
+
+Entry = Declaration | Reservation
+_KINDS: Mapping[str, type[Declaration] | type[Reservation]] = {"declare": Declaration, "reserve": Reservation}
+_EXACT_FIELDS = ("epsilon", "delta", "delta_for_atoms", "total", "cost", "spent", "delta_spent")
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A data set's declaration and the exact sums of all that was reserved under it."""
+
+    declaration: Declaration
+    spent: Fraction = Fraction(0)
+    delta_spent: Fraction = Fraction(0)
+    reservations: tuple[Reservation, ...] = ()
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be reserved, in the account's unit; never negative."""
+        return self.declaration.total - self.spent
+
+    @property
+    def delta_left(self) -> Fraction:
+        """What is left of the part of delta for atoms; never negative."""
+        return self.declaration.delta_for_atoms - self.delta_spent
+
+    def covers(self, cost: Fraction, delta_for_atoms: Fraction) -> bool:
+        """Whether a run at this price stays within the cap."""
+        return cost <= self.left and delta_for_atoms <= self.delta_left
+
+    def after(self, entry: Reservation) -> Balance:
+        """The balance once ``entry`` stands.
+
+        Raises: ValueError when the entry passes the cap or its sums are not these sums.
+        """
+        spent, delta_spent = self.spent + entry.cost, self.delta_spent + entry.delta_for_atoms
+        if not self.covers(entry.cost, entry.delta_for_atoms) or entry.cost <= 0:
+            raise ValueError("a price that the cap does not allow")
+        if (spent, delta_spent) != (entry.spent, entry.delta_spent):
+            raise ValueError("sums that do not add up")
+        return Balance(self.declaration, spent, delta_spent, (*self.reservations, entry))
+
+
+def entry_text(entry: Entry) -> str:
+    """One line of JSON; fractions exact, as "p/q".
+
+    Raises: BudgetError when a fraction has more digits than a file can hold.
+    """
+    kind = "declare" if isinstance(entry, Declaration) else "reserve"
+    fields = {name: getattr(entry, name) for name in type(entry).__slots__}
+    return json.dumps({"kind": kind} | {name: _written(value) for name, value in fields.items()}, ensure_ascii=False)
+
+
+def read_entry(text: str) -> Entry:
+    """The entry that `entry_text` wrote.
+
+    Raises: ValueError for anything that it would not have written.
+    """
+    document: Any = json.loads(text)
+    if not isinstance(document, dict) or document.get("kind") not in _KINDS:
+        raise ValueError("no entry")
+    made = _KINDS[document.pop("kind")]
+    if not all(isinstance(value, str) for value in document.values()):
+        raise ValueError("not text")
+    exact = {name: _fraction(value) for name, value in document.items() if name in _EXACT_FIELDS}
+    entry: Entry = made(**(document | exact))
+    words = (entry.data_set, entry.when, entry.margent)
+    if not all(plain_name(word) for word in words) or entry_text(entry) != text:
+        raise ValueError("not as it was written")
+    if isinstance(entry, Reservation) and not _HEX.fullmatch(entry.run):
+        raise ValueError("no run id")
+    return entry
+
+
+def sealed(previous: str, text: str) -> str:
+    """The hash of an entry that follows one with the hash ``previous``: SHA-256 over both."""
+    return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
+
+
+def balances(rows: Iterable[tuple[int, str, str, str]]) -> dict[str, Balance]:
+    """Every data set's balance from all entries (number, data set, text, hash), each of them checked.
+
+    Raises: ValueError, saying which entry and why, where the file is not one that this module wrote.
+    """
+    found: dict[str, Balance] = {}
+    runs: dict[str, list[Reservation]] = {}
+    previous, known = GENESIS, set[str]()
+    for expected, (number, name, text, seal) in enumerate(rows, start=1):
+        try:
+            if number != expected or sealed(previous, text) != seal:
+                raise ValueError("its hash or place differs from what the entry before it says")
+            entry = read_entry(text)
+            if entry.data_set != name:
+                raise ValueError("it is filed under another data set")
+            if isinstance(entry, Declaration):
+                if name in found:
+                    raise ValueError("a data set declared twice")
+                found[name], runs[name] = Balance(entry), []
+            else:
+                if name not in found or entry.run in known:
+                    raise ValueError("no such data set, or a run id for the second time")
+                found[name] = replace(found[name].after(entry), reservations=())
+                runs[name].append(entry)
+                known.add(entry.run)
+        except (ValueError, TypeError, RecursionError) as fault:
+            why = str(fault) if type(fault) is ValueError else "it cannot be read"
+            raise ValueError(f"entry {expected}: {why}") from None
+        previous = seal
+    return {name: replace(balance, reservations=tuple(runs[name])) for name, balance in found.items()}
+
+
+def plain_name(name: object) -> bool:
+    """Whether a name can stand in a file and on a terminal: 1 to 100 printable characters, no space at an end."""
+    return isinstance(name, str) and 1 <= len(name) <= 100 and name.isprintable() and name == name.strip()
+
+
+def _written(value: str | Fraction) -> str:
+    if isinstance(value, str):
+        return value
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 3.32 * MOST_DIGITS:
+        raise BudgetError(
+            "nothing was charged: the sum of such fractions has more digits than a budget file keeps: "
+            "give epsilon and delta as short decimals"
+        )
+    return str(value)
+
+
+def _fraction(text: str) -> Fraction:
+    if not _EXACT.fullmatch(text):  # never Fraction('1e999999999')
+        raise ValueError("not an exact fraction")
+    return Fraction(text)
