@@ -151,3 +151,18 @@ def test_advice_is_given_but_never_forced() -> None:
     assert "1e+06 people" in about_delta
     about_epsilon, _ = Budget("10.5", "1e-6").advice
     assert "epsilon 10.5 is above 10" in about_epsilon
+
+
+def test_a_part_of_delta_is_set_apart_for_atoms() -> None:
+    budget = Budget(1, "1e-9", delta_for_atoms="1e-10")
+    assert budget.total == budget.account.total(Fraction(1), Fraction(9, 10**10)) < Budget(1).total
+    assert Budget(1).delta_for_atoms == 0
+    assert dataclasses.replace(budget, epsilon=Fraction(2)).delta_for_atoms == Fraction(1, 10**10)
+    Budget(1, "1e-9", delta_for_atoms=Fraction(1, 10**9) - Fraction(1, 10**300))
+    for part in ("1e-9", "2e-9", Fraction(1, 10**9) - Fraction(1, 10**301)):
+        with pytest.raises(UsageError, match="part of delta for atoms must be below delta"):
+            Budget(1, "1e-9", delta_for_atoms=part)
+    with pytest.raises(UsageError, match="must be 0 with accountant 'pure'"):
+        Budget(1, accountant="pure", delta_for_atoms="1e-10")
+    with pytest.raises(UsageError, match="the part of delta for atoms must not be negative"):
+        Budget(1, delta_for_atoms=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import os
 import pickle
 import random
 import time
@@ -23,6 +24,7 @@ from margent.privacy.ledger import Ledger
 
 BUDGET = Budget(1)
 PURE = Budget(1, accountant="pure")
+SEQUENCES = 100_000 if "MARGENT_AUDIT" in os.environ else 2_000
 
 
 def gaussian(s2: int = 10_000, budget: Budget = BUDGET, **changes: object) -> Charge:
@@ -52,6 +54,9 @@ def laplace(cost: Fraction) -> Charge:
         account="pure",
         cost=cost,
     )
+
+
+PLAIN = dataclasses.replace(laplace(Fraction(1, 2)), mechanism="exponential", scale_squared=None)
 
 
 def test_spending_appends_in_order() -> None:
@@ -204,6 +209,26 @@ def test_a_huge_price_is_a_refusal_not_a_crash() -> None:
         Ledger(BUDGET).spend([gaussian(cost=Fraction(10**400))])
 
 
+def test_deltas_of_charges_are_taken_from_the_part_set_apart() -> None:
+    budget = Budget(1, "1e-9", delta_for_atoms="3e-10")
+    ledger = Ledger(budget)
+    own = gaussian(budget=budget, delta=Fraction(1, 10**10))
+    ledger.spend([own, own])
+    assert (ledger.delta_spent, ledger.delta_left) == (Fraction(2, 10**10), Fraction(1, 10**10))
+    with pytest.raises(
+        BudgetError, match="uses up delta 2e-10 itself, and 1e-10 of the 3e-10 set apart for that is left"
+    ):
+        ledger.spend([own, own])
+    with pytest.raises(BudgetError, match="this costs"):
+        ledger.spend([dataclasses.replace(own, cost=Fraction(1))])
+    assert (len(ledger.charges), ledger.delta_left) == (2, Fraction(1, 10**10))
+    ledger.spend([own])
+    ledger.spend([gaussian(budget=budget)])
+    assert ledger.delta_left == 0
+    with pytest.raises(BudgetError, match="uses up delta 1e-300 itself"):
+        ledger.spend([dataclasses.replace(own, delta=Fraction(1, 10**300))])
+
+
 def test_ledgers_are_not_copied() -> None:
     ledger = Ledger(BUDGET)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -291,19 +316,27 @@ TestLedgerModel = LedgerModel.TestCase
 TestLedgerModel.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 
 
-def test_two_thousand_random_sequences_against_a_plain_sum() -> None:
+def test_random_sequences_against_plain_sums() -> None:
+    """All three accounts, with and without delta of their own: 10^5 sequences under audit, 2,000 otherwise."""
     rng = random.Random(20_240)
-    prices = [laplace(Fraction(1, n)) for n in range(1, 60)]
-    for _ in range(2_000):
-        ledger, spent, paid = Ledger(PURE), Fraction(0), 0
+    budgets = [PURE, *(Budget(1, "1e-9", name, delta_for_atoms="5e-10") for name in ("gdp", "zcdp"))]
+    for _ in range(SEQUENCES):
+        budget = rng.choice(budgets)
+        most_delta = budget.delta_for_atoms
+        ledger, spent, delta, paid = Ledger(budget), Fraction(0), Fraction(0), 0
         for _ in range(6):
-            batch = rng.choices(prices, k=rng.randint(1, 3))
-            cost = sum((charge.cost for charge in batch), Fraction(0))
+            costs = [budget.total * Fraction(1, rng.randint(1, 60)) for _ in range(rng.randint(1, 3))]
+            own = [most_delta * rng.choice([0, 0, Fraction(1, 3), Fraction(1, rng.randint(1, 9))]) for _ in costs]
+            batch = [
+                dataclasses.replace(PLAIN, account=budget.accountant, cost=cost, delta=part)
+                for cost, part in zip(costs, own, strict=True)
+            ]
             try:
                 ledger.spend(batch)
             except BudgetError:
-                assert spent + cost > 1
+                assert spent + sum(costs) > budget.total or delta + sum(own) > most_delta
             else:
-                spent, paid = spent + cost, paid + len(batch)
-                assert spent <= 1
-        assert (ledger.spent, len(ledger.charges)) == (spent, paid)
+                spent, delta, paid = spent + sum(costs), delta + sum(own), paid + len(batch)
+                assert spent <= budget.total
+                assert delta <= most_delta
+        assert (ledger.spent, ledger.delta_spent, len(ledger.charges)) == (spent, delta, paid)
