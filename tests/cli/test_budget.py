@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import shutil
 from collections.abc import Mapping
 from fractions import Fraction
@@ -236,3 +237,33 @@ def test_python(people_csv: Path, people_schema: Path, tmp_path: Path) -> None:
     with pytest.raises(margent.UsageError, match="budget_file must be a BudgetFile, not PosixPath"):
         margent.synthesize(people_csv, schema, budget=Budget(1), budget_file=tmp_path / "b")  # type: ignore[arg-type]
     assert len(file.balance().reservations) == 1
+
+
+DOCS = (Path(__file__).parents[2] / "docs" / "budget.md").read_text()
+
+
+def test_the_commands_of_the_docs(
+    people_csv: Path,
+    people_schema: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(people_schema, "schema.json")
+    first, verifying = re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)
+    for line in first.splitlines():
+        assert run(line.split()[1:]) == 0, line
+    assert run(["resample", "OUT", "-o", "OUT2"]) == 0
+    assert run(verifying.split()[1:]) == 0
+    for _ in range(6):
+        BudgetFile("people.budget").reserve(Budget(1), "row", secrets.token_hex(16))
+    capsys.readouterr()
+    assert run([*first.splitlines()[2].split()[1:-1], "OUT3"]) == 4
+    assert capsys.readouterr().err in DOCS
+
+
+def test_the_python_block_of_the_docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
+    exec(compile(block, "budget.md", "exec"), {})
