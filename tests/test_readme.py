@@ -79,9 +79,10 @@ def test_the_python_block(folder: Path) -> None:
 
 
 def test_every_command_of_the_table_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    listed = re.findall(r"^\| `margent ([a-z]+)( [a-z]+)?`(?:, `([a-z]+)`)? \|", README, re.MULTILINE)
-    told = {first + second for first, second, _ in listed} | {f"{first} {third}" for first, _, third in listed if third}
-    assert {"schema draft", "schema check", "plan", "synthesize", "demo"} <= told
+    listed = re.findall(r"^\| `margent ([a-z]+)( [a-z]+)?`((?:, `[a-z]+`)*) \|", README, re.MULTILINE)
+    told = {first + second for first, second, _ in listed}
+    told |= {f"{first} {other}" for first, _, others in listed for other in re.findall("[a-z]+", others)}
+    assert {"schema draft", "schema check", "plan", "synthesize", "demo", "budget init", "budget verify"} <= told
     for words in told:
         assert run([*words.split(), "--help"]) == 0
         capsys.readouterr()
