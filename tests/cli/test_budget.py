@@ -191,6 +191,23 @@ def test_terms_come_from_the_file_and_others_are_refused(
     assert "protected unit: the run's is 'row', the data set's is 'person:4'" in capsys.readouterr().err
 
 
+def test_a_file_that_vanishes_after_the_charge_costs_no_release(
+    people_csv: Path, people_schema: Path, tmp_path: Path, budget_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    original = StreamedCounts.count
+
+    def and_gone(self: StreamedCounts, *arguments: Any) -> Any:
+        budget_path.unlink(missing_ok=True)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(StreamedCounts, "count", and_gone)
+    assert synthesize(people_csv, people_schema, tmp_path / "A", budget_path, "1", "--json") == 0
+    said = capsys.readouterr().out
+    assert "this run is charged; what is left cannot be told now" in json.loads(said[said.index("{") :])["budgetFile"]
+    assert (tmp_path / "A").is_dir()
+
+
 def test_either_a_file_or_a_single_release(
     people_csv: Path, people_schema: Path, tmp_path: Path, budget_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

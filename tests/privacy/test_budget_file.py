@@ -24,7 +24,7 @@ import margent
 from margent.errors import BudgetError, UsageError
 from margent.privacy import budget_store
 from margent.privacy.budget import Budget
-from margent.privacy.budget_chain import Balance, balances, entry_text, read_entry
+from margent.privacy.budget_chain import Balance, balances, entry_text, read_entry, sealed
 from margent.privacy.budget_file import BudgetFile, checked_unit, require_complete, unit_name
 from margent.privacy.budget_rest import fitting_epsilon
 from margent.schema.fields import PersonUnit
@@ -222,6 +222,19 @@ def test_an_edited_entry_is_seen(tmp_path: Path, statement: str) -> None:
         budget_store.read(path)
     with pytest.raises(BudgetError, match="damaged or altered"):
         BudgetFile(path).reserve(Budget("0.1", accountant="pure"), "row", run_id())
+
+
+def test_an_entry_forged_with_its_own_hash_is_seen_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    budget_store.declare(path, declaration())
+    for _ in range(2):
+        budget_store.reserve(path, reservation(Fraction(1, 4)))
+    (seal, *_), text = budget_store.read(path)[1], entry_text(reservation(Fraction(1, 4), spent=Fraction(1, 4)))
+    edited(path, f"UPDATE entries SET body = '{text}', hash = '{sealed(seal, text)}' WHERE number = 2")
+    with pytest.raises(BudgetError, match="entry 3: its hash or place differs"):
+        budget_store.read(path)
+    edited(path, "DELETE FROM entries WHERE number = 3")
+    assert len(budget_store.read(path)[1]) == 2, "a forged end is whole: only releases tell (see the docs)"
 
 
 def test_ordinary_changes_are_refused_by_the_file_itself(people: BudgetFile) -> None:

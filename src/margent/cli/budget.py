@@ -14,6 +14,7 @@ from margent.cli.options import budget_of, json_option
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
     from margent.privacy.budget_chain import Balance
+    from margent.privacy.budget_file import BudgetFile
 
 SO_FAR = "informational only: where one stops because of earlier releases, it is no guarantee; the cap is"
 
@@ -164,6 +165,19 @@ def rest_text(balance: Balance) -> str:
     used = percent_of(balance.spent, balance)
     runs = len(balance.reservations)
     return f"Budget of {terms.data_set!r}: {used} % used by {runs} run{'s' * (runs != 1)}; for a further run {fits}."
+
+
+def rest_after(file: BudgetFile) -> str:
+    """What a finished run left; the release is written by now, so that a file out of reach ends nothing.
+
+    Privacy: none: options.
+    """
+    from margent.errors import BudgetError
+
+    try:
+        return rest_text(file.balance())
+    except BudgetError as fault:
+        return f"Budget: this run is charged; what is left cannot be told now ({fault})."
 
 
 def after_text(balance: Balance, planned: Budget, unit: str) -> str:

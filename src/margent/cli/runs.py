@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from margent.cli.budget import balance_json, rest_text
+from margent.cli.budget import rest_after
 from margent.cli.console import shown_progress
 from margent.cli.options import (
     accountant_option,
@@ -222,7 +222,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
 
     summary = release.summary
     if as_json:
-        kept = {} if budget_file is None else {"budgetFile": balance_json(budget_file.balance())}
+        kept = {} if budget_file is None else {"budgetFile": rest_after(budget_file)}
         click.echo(json.dumps({"out": str(out)} | summary | kept, indent=1, allow_nan=False))
         return
     mean = 100 * summary["oneWays"]["meanDistance"]
@@ -232,7 +232,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
     click.echo(what_epsilon_means(release.budget))
     if spent:
         click.echo(what_was_spent(release.transcript, release.budget))
-        click.echo(SINGLE_RELEASE if budget_file is None else rest_text(budget_file.balance()))
+        click.echo(SINGLE_RELEASE if budget_file is None else rest_after(budget_file))
     else:
         click.echo("Spent: nothing; this table comes from the noisy answers of the earlier release.")
     if noise:
