@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from margent.privacy.budget import Budget
     from margent.privacy.budget_chain import Balance
     from margent.privacy.budget_file import BudgetFile
+    from margent.privacy.charge import Relation
 
 SO_FAR = "informational only: where one stops because of earlier releases, it is no guarantee; the cap is"
 
@@ -59,7 +60,7 @@ def init(
     from margent.privacy.budget_file import BudgetFile
 
     budget_of(epsilon, delta, accountant)
-    cap = Budget(epsilon, delta, accountant, relation, delta_for_atoms)  # type: ignore[arg-type]
+    cap = Budget(epsilon, delta, accountant, cast("Relation", relation), delta_for_atoms=delta_for_atoms)
     file = BudgetFile(path, data_set)
     file.init(cap, unit=unit)
     balance = file.balance()

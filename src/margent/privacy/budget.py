@@ -45,6 +45,7 @@ class Budget:
         delta: Numeral | None = None,
         accountant: str = "gdp",
         relation: Relation = "add-remove",
+        *,
         delta_for_atoms: Numeral = 0,
     ) -> None:
         """Read the values exactly; UsageError lists all that is wrong with them."""
