@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -41,6 +42,8 @@ MAX_BYTES = 128 * 2**20
 """A larger file is refused; a quarter of a million runs fit."""
 WAIT = 60.0
 """Seconds to wait for other runs; each holds the file for milliseconds."""
+PAUSE = 0.004
+"""Seconds between two attempts to take the write lock."""
 
 _OBJECTS = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, data_set TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -186,7 +189,7 @@ def _opened(path: Path, *, maybe_empty: bool = False) -> Iterator[sqlite3.Connec
 
 @contextmanager
 def _transaction(file: sqlite3.Connection) -> Iterator[None]:
-    file.execute("BEGIN IMMEDIATE")
+    _begin(file)
     try:
         yield
         file.execute("COMMIT")
@@ -194,6 +197,27 @@ def _transaction(file: sqlite3.Connection) -> Iterator[None]:
         if file.in_transaction:
             file.execute("ROLLBACK")
         raise
+
+
+def _begin(file: sqlite3.Connection) -> None:
+    """Take the write lock, asking every few milliseconds: SQLite's own waiting asks ten times a second, and where
+    many runs come at once somebody then never gets a turn.
+    """
+    give_up = time.monotonic() + WAIT
+    file.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            file.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as fault:
+            if not _name_of(fault).startswith("SQLITE_BUSY") or time.monotonic() > give_up:
+                raise
+        time.sleep(PAUSE)
+    file.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+
+
+def _name_of(fault: sqlite3.Error) -> str:
+    return str(getattr(fault, "sqlite_errorname", "") or "")
 
 
 def _require_plain_file(path: Path) -> None:
@@ -231,7 +255,7 @@ def _damaged(path: Path, why: str) -> BudgetError:
 
 def _told(path: Path, fault: sqlite3.Error) -> BudgetError:
     """SQLite's complaint in our words; its own text may quote the file."""
-    name = str(getattr(fault, "sqlite_errorname", "") or "")
+    name = _name_of(fault)
     for prefix, words in (
         ("SQLITE_BUSY", f"other runs held it for {WAIT:g} s; nothing was charged: try again"),
         ("SQLITE_READONLY", "cannot be written to; nothing was charged: check who may write to it and its folder"),
