@@ -234,7 +234,7 @@ def _transcript(document: Mapping[str, Any], integers: NDArray[np.int64]) -> Tra
         charges=tuple(_charge(charge) for charge in document["charges"]),
         answers=(),
         merges=merges,
-        run=_text(document.get("run", "")),  # the first files of version 1 have none
+        run=_text(document.get("run", "")),  # the first files had none
     )
     answers = tuple(_answer(answer, integers, bare) for answer in document["answers"])
     return replace(bare, answers=answers)
