@@ -67,7 +67,9 @@ def test_only_the_door_and_the_flow_import_counts() -> None:
     # plan.py takes one number, the cap on cells, from the kernel.
     # The operator's own comparison reads the real table too; everything it makes is marked INTERNAL.
     flow = {"margent.privacy.curator", "margent.pipeline"}
-    assert importers("margent.counts.source") == flow | {"margent.internal.reading"}
+    assert importers("margent.counts.source") == flow | {"margent.internal.reading", "margent.counts.contribution"}
+    for module in ("contribution", "identity", "people"):
+        assert importers(f"margent.counts.{module}") <= {"margent.counts.contribution", "margent.pipeline"}
     assert importers("margent.counts.kernel") <= {"margent.counts.source", "margent.plan"}
 
 
@@ -238,7 +240,7 @@ def test_every_look_is_paid_for_before_it_happens() -> None:
     ledger = Ledger(budget)
     watched = Watched(CodedCounts(columns_of(100, 1), Codec(SCHEMA).domain), ledger)
     curator = DataCurator(SCHEMA, watched, ledger)
-    law = marginal_law(budget.total / 4, curator.relation, curator.account)
+    law = marginal_law(budget.total / 4, curator.neighbors, curator.account)
     curator.measure([MarginalRequest(("a",), law), MarginalRequest(("b",), law)], label="two")
     assert watched.looks == [2]
 
@@ -248,7 +250,7 @@ def test_a_refused_charge_leaves_data_and_ledger_untouched() -> None:
     ledger = Ledger(budget)
     watched = Watched(CodedCounts(columns_of(100, 1), Codec(SCHEMA).domain), ledger)
     curator = DataCurator(SCHEMA, watched, ledger)
-    law = marginal_law(budget.total * 2 / 3, curator.relation, curator.account)
+    law = marginal_law(budget.total * 2 / 3, curator.neighbors, curator.account)
     with pytest.raises(BudgetError):
         curator.measure([MarginalRequest(("a",), law), MarginalRequest(("b",), law)], label="two")
     assert watched.looks == []

@@ -10,7 +10,8 @@ import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from margent.counts.source import StreamedCounts
+from margent.counts.capacity import EXPECTED_PEOPLE
+from margent.counts.source import Batches, StreamedCounts
 from margent.errors import SchemaError, UsageError
 from margent.methods import DEFAULT_METHOD, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
@@ -22,12 +23,13 @@ from margent.progress import Progress, silent
 from margent.release.release import Release
 from margent.schema.check import unsupported
 from margent.schema.codec import Codec
-from margent.schema.fields import Schema
+from margent.schema.fields import PersonUnit, Schema
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.transcript import Transcript
 
 MAX_ROWS = 2**31
+MOST_PEOPLE = 2**36
 MOST_ROWS_UNASKED = 10**8
 """Where nobody says how many rows to write, the noisy number of records, but never more than this."""
 
@@ -51,6 +53,7 @@ def synthesize(
     rows: int | None = None,
     seed: int | None = None,
     read: ReadOptions | None = None,
+    expect_people: int | None = None,
     progress: Progress = silent,
 ) -> Release:
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
@@ -58,7 +61,9 @@ def synthesize(
     ``table`` is a path (CSV, TSV, Parquet, Feather) or any object with the Arrow stream interface (pandas,
     polars, pyarrow, DuckDB). ``budget_file`` keeps the sum over all releases about the same people; without one
     the promise counts this release alone. ``rows`` defaults to the noisy number of records; ``seed`` (default: a
-    fresh random one) governs sampling only and never the privacy noise.
+    fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
+    ``expect_people`` (about how many there are, from public knowledge; default a million) sizes what is held in
+    memory.
 
     Shapes: the release has ``rows`` records and every output column of the schema.
     Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it. All
@@ -66,9 +71,17 @@ def synthesize(
     Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
-    _checked_plan(schema, budget, method, rows).require_known_rows()
+    _checked_plan(schema, budget, method, rows, expect_people).require_known_rows()
     measured = measure(
-        table, schema, budget=budget, budget_file=budget_file, method=method, rows=rows, read=read, progress=progress
+        table,
+        schema,
+        budget=budget,
+        budget_file=budget_file,
+        method=method,
+        rows=rows,
+        read=read,
+        expect_people=expect_people,
+        progress=progress,
     )
     return from_transcript(
         measured.transcript,
@@ -91,6 +104,7 @@ def measure(
     method: str = DEFAULT_METHOD,
     rows: int | None = None,
     read: ReadOptions | None = None,
+    expect_people: int | None = None,
     progress: Progress = silent,
 ) -> Measured:
     """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
@@ -98,11 +112,12 @@ def measure(
     Privacy: the transcript is (epsilon, delta)-differentially private for the schema's unit.
     Raises: as `synthesize`.
     """
-    _checked_plan(schema, budget, method, rows)
+    budget = _checked_plan(schema, budget, method, rows, expect_people).budget
     _require_budget_file(budget_file)
     chosen, read = method_named(method), read or ReadOptions()
     with open_table(table, schema, read) as source:
-        counts, run = StreamedCounts(source, Codec(schema)), secrets.token_hex(16)
+        counts = StreamedCounts(_counted_rows(source, schema, expect_people, read), Codec(schema))
+        run = secrets.token_hex(16)
         if budget_file is not None:
             budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look
         curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
@@ -131,7 +146,7 @@ def from_transcript(
     codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
     return Release(
         transcript=transcript,
-        budget=budget,
+        budget=budget.protecting(transcript.schema.person_rows),
         synthesizer=synthesizer,
         codes=codes,
         seed=seed,
@@ -140,13 +155,26 @@ def from_transcript(
     )
 
 
-def _checked_plan(schema: Schema, budget: Budget, method: str, rows: int | None) -> Plan:
+def _counted_rows(source: Batches, schema: Schema, expect_people: int | None, read: ReadOptions) -> Batches:
+    """The rows that may be counted: all of them, or at most k of each person's."""
+    if not isinstance(schema.unit, PersonUnit):
+        return source
+    from margent.counts.contribution import KeptRows
+    from margent.counts.identity import Identity
+
+    identity = Identity.of(schema, schema.unit)
+    return KeptRows(source, identity, schema.unit.max_rows, expect_people or EXPECTED_PEOPLE, read.spool_folder)
+
+
+def _checked_plan(
+    schema: Schema, budget: Budget, method: str, rows: int | None, expect_people: int | None = None
+) -> Plan:
     """The plan of a run that could be started: everything that schema and options alone can forbid is refused."""
     chosen = method_named(method)
     _require_kinds(schema, budget)
     if faults := unsupported(schema):
         raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
-    plan = make_plan(schema, budget, chosen, rows)
+    plan = make_plan(schema, budget, chosen, rows, checked_people(expect_people))
     plan.require_fits()
     return plan
 
@@ -180,6 +208,19 @@ def checked_rows(rows: int | None) -> int | None:
     if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MAX_ROWS:
         raise UsageError(f"rows must be a whole number from 0 to {MAX_ROWS}; leave it out for the noisy total")
     return rows
+
+
+def checked_people(people: int | None) -> int | None:
+    """Return a number of persons that makes sense, or None for the default.
+
+    Privacy: none.
+    Raises: UsageError when it is not a whole number in 1 .. 2^36.
+    """
+    if people is None:
+        return None
+    if isinstance(people, bool) or not isinstance(people, int) or not 1 <= people <= MOST_PEOPLE:
+        raise UsageError(f"expect_people must be a whole number from 1 to {MOST_PEOPLE}: about how many there are")
+    return people
 
 
 def checked_seed(seed: int | None) -> int:

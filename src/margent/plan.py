@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from margent.collectors.stage import Stage
+from margent.counts.capacity import contribution_bytes
 from margent.counts.kernel import MAX_CELLS
 from margent.errors import PlanError
 from margent.methods import Method
 from margent.privacy.budget import Budget
 from margent.privacy.curator import CELLS_AT_ONCE
 from margent.schema.codec import Codec
-from margent.schema.fields import Schema
+from margent.schema.fields import PersonUnit, Schema
 
 BASE_BYTES = 350 * 2**20
 """What the libraries and the compiled code take before the first cell."""
@@ -24,6 +25,9 @@ BYTES_PER_CELL = 40
 
 MOST_NOISE = 1e6
 """Records by which the noisy number of records may be off where nobody says how many rows to write."""
+
+ROWS_KEPT = (1, 2, 4, 8)
+"""Rows kept of each person whose noise a plan compares."""
 
 COARSE = 0.2
 """Share of the records above which the noise of a single column drowns all but its common values."""
@@ -56,6 +60,8 @@ class Verdict:
 class Plan:
     """The stages of a run and what they need; a function of schema and options.
 
+    ``by_rows_kept``: where the unit is a person, the stages if so many rows of each were kept.
+
     Units: ``memory`` in bytes; stages in shares of the budget, cells, and records squared.
     Privacy: none: no data is read.
     """
@@ -66,6 +72,7 @@ class Plan:
     stages: tuple[Stage, ...]
     memory: int
     rows: int | None
+    by_rows_kept: tuple[tuple[int, tuple[Stage, ...]], ...] = ()
 
     @property
     def largest(self) -> int:
@@ -144,11 +151,18 @@ class Plan:
             "epsilon": str(self.budget.epsilon),
             "delta": str(self.budget.delta),
             "accountant": self.budget.accountant,
+            "relation": self.budget.relation,
             "total": float(self.budget.total),
             "columns": [{"name": name, "codes": size} for name, size in self.columns],
             "stages": [_stage_to_json(stage, expected_rows) for stage in self.stages],
             "memoryBytes": self.memory,
         }
+        if self.by_rows_kept:
+            document["personRows"] = self.budget.person_rows
+            document["byRowsKept"] = [
+                {"maxRows": count, "stages": [_stage_to_json(stage, expected_rows) for stage in stages]}
+                for count, stages in self.by_rows_kept
+            ]
         if expected_rows is not None:
             verdict = self.verdict(expected_rows)
             document["expectedRows"] = expected_rows
@@ -161,17 +175,27 @@ class Plan:
         return document
 
 
-def make_plan(schema: Schema, budget: Budget, method: Method, rows: int | None = None) -> Plan:
-    """Plan a run of ``method`` on any table of this schema.
+def make_plan(
+    schema: Schema, budget: Budget, method: Method, rows: int | None = None, people: int | None = None
+) -> Plan:
+    """Plan a run of ``method`` on any table of this schema, with about so many ``people`` where they are the unit.
 
     Privacy: none: no data is read.
+    Raises: UsageError where the budget's relation does not go with the schema's unit.
     """
+    budget = budget.protecting(schema.person_rows)
     domain = Codec(schema).domain
     stages = method.collector.stages(domain, budget)
     held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
     answers = sum(stage.questions if stage.scores else stage.cells for stage in stages)
     memory = BASE_BYTES + BYTES_PER_CELL * held + 8 * min(answers, 2**40) + 8 * len(domain.names) * (rows or 0)
+    by_rows_kept: list[tuple[int, tuple[Stage, ...]]] = []
+    if isinstance(schema.unit, PersonUnit):
+        memory += contribution_bytes(people)
+        for count in sorted({*ROWS_KEPT, schema.unit.max_rows}):
+            by_rows_kept.append((count, method.collector.stages(domain, replace(budget, person_rows=count))))
     return Plan(
+        by_rows_kept=tuple(by_rows_kept),
         method=method.name,
         budget=budget,
         columns=tuple(zip(domain.names, domain.sizes, strict=True)),

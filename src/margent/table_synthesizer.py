@@ -33,10 +33,12 @@ class TableSynthesizer:
         delta: float | str | Fraction = "1e-9",
         method: str = DEFAULT_METHOD,
         budget_file: BudgetFile | None = None,
+        expect_people: int | None = None,
     ) -> None:
         self.schema = schema
         self.budget_file = budget_file
         self.budget = Budget(epsilon=epsilon, delta=delta)
+        self.expect_people = expect_people
         self.method = method_named(method).name
         self._measured: Measured | None = None
 
@@ -57,7 +59,12 @@ class TableSynthesizer:
                 "like, or make a new one, which adds its epsilon to what has been spent on these people"
             )
         self._measured = measure(
-            table, self.schema, budget=self.budget, budget_file=self.budget_file, method=self.method
+            table,
+            self.schema,
+            budget=self.budget,
+            budget_file=self.budget_file,
+            method=self.method,
+            expect_people=self.expect_people,
         )
         return self
 

@@ -70,18 +70,6 @@ def test_check_lists_codes_and_compares_headers(
     assert "when" in said
 
 
-def test_a_person_as_unit_is_refused_in_plain_words(
-    people_csv: Path, people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    document = json.loads(people_schema.read_text())
-    document["margent"]["unit"] = {"field": "id", "maxRows": 2}
-    people_schema.write_text(json.dumps(document))
-    arguments = ["synthesize", str(people_csv), "--schema", str(people_schema), "--epsilon", "1"]
-    assert run([*arguments, "--single-release", "-o", str(tmp_path / "OUT")]) == 3
-    assert "/margent/unit" in capsys.readouterr().err
-    assert not (tmp_path / "OUT").exists()
-
-
 def test_plan_reads_no_data_and_compares_budgets(
     people_schema: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

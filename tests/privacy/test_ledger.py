@@ -136,6 +136,7 @@ def test_costs_that_are_not_exact_and_positive_are_refused(cost: object) -> None
             "priced by accountant 'zcdp', the budget's is 'gdp': price it with budget.account",
         ),
         ({"relation": "replace"}, "relation 'replace', the budget's is 'add-remove'"),
+        ({"person_rows": 2}, "is for at most 2 rows of a person, the budget for single records"),
         ({"delta": Fraction(1, 10**12)}, "uses up delta 1e-12 itself"),
         ({"delta": Fraction(-1)}, "uses up delta -1 itself"),
         ({"delta": 0.0}, "uses up delta 0.0 itself"),

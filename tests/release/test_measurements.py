@@ -88,6 +88,33 @@ def test_another_version_is_refused_with_the_next_step(folder: Path, tmp_path: P
         read_release(copy)
 
 
+def test_a_file_of_version_1_is_read_and_its_unit_is_a_row(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    path = copy / "measurements" / "transcript.json"
+    document = json.loads(path.read_text())
+    document["version"] = 1
+    for charge in document["charges"]:
+        assert charge.pop("personRows") is None
+    path.write_text(json.dumps(document))
+    older, newer = read_measurements(path.parent), read_measurements(folder / "measurements")
+    assert older.charges == newer.charges
+    assert {charge.person_rows for charge in older.charges} == {None}
+
+
+def test_charges_for_another_unit_than_the_schemas_are_refused(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    path = copy / "measurements" / "transcript.json"
+    document = json.loads(path.read_text())
+    document["charges"][0]["personRows"] = 2
+    path.write_text(json.dumps(document))
+    with pytest.raises(TranscriptError, match="damaged or altered"):
+        read_measurements(path.parent)
+
+
 def test_a_flipped_integer_is_noticed(folder: Path, tmp_path: Path) -> None:
     import shutil
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from margent.privacy.budget import Budget
     from margent.privacy.budget_chain import Balance
     from margent.privacy.budget_file import BudgetFile
-    from margent.privacy.charge import Relation
+    from margent.privacy.neighbors import Relation
 
 SO_FAR = "informational only: where one stops because of earlier releases, it is no guarantee; the cap is"
 

@@ -13,6 +13,7 @@ from margent.errors import UsageError
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
     from margent.privacy.budget_file import BudgetFile
+    from margent.privacy.neighbors import Relation
     from margent.tables.options import ReadOptions
 
 Command = Callable[..., Any]
@@ -65,6 +66,20 @@ accountant_option = click.option(
     metavar="A",
     help="gdp (tighter), zcdp (the conservative alternative) or pure (delta 0, Laplace noise); "
     "default: gdp, or the budget file's.",
+)
+
+relation_option = click.option(
+    "--relation",
+    default=None,
+    metavar="R",
+    help="add-remove (one row more or less) or replace (one row changed; the number of rows is then public); "
+    "default: add-remove, or the budget file's.",
+)
+people_option = click.option(
+    "--expect-people",
+    default=None,
+    metavar="N",
+    help="About how many persons there are, where the schema protects persons (default 1,000,000; sizes memory).",
 )
 
 
@@ -124,7 +139,11 @@ def budget_file_of(path: Path | None, data_set: str | None) -> BudgetFile | None
 
 
 def budget_of(
-    epsilon: str | None, delta: str | None, accountant: str | None, budget_file: BudgetFile | None = None
+    epsilon: str | None,
+    delta: str | None,
+    accountant: str | None,
+    relation: str | None = None,
+    budget_file: BudgetFile | None = None,
 ) -> Budget:
     """The budget of a command, on the terms of the budget file where there is one; epsilon is never defaulted.
 
@@ -139,9 +158,18 @@ def budget_of(
         )
     if accountant not in (None, "gdp", "zcdp", "pure"):
         raise UsageError("--accountant must be gdp, zcdp or pure")
+    if relation not in (None, "add-remove", "replace"):
+        raise UsageError("--relation must be add-remove or replace")
     if budget_file is not None:
-        return budget_file.budget(epsilon, delta, accountant=accountant)
-    return Budget(epsilon=epsilon, delta=delta, accountant=accountant or "gdp")
+        kept = budget_file.budget(epsilon, delta, accountant=accountant)
+        if relation not in (None, kept.relation):
+            raise UsageError(
+                f"--relation {relation} is not what the budget file was made for ({kept.relation}): leave it out, or "
+                "use another data set's budget"
+            )
+        return kept
+    known: Relation = "replace" if relation == "replace" else "add-remove"
+    return Budget(epsilon=epsilon, delta=delta, accountant=accountant or "gdp", relation=known)
 
 
 def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None:

@@ -17,6 +17,8 @@ from margent.cli.options import (
     delta_option,
     json_option,
     method_option,
+    people_option,
+    relation_option,
     rows_option,
     schema_option,
     whole_number,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
 @delta_option
 @accountant_option
+@relation_option
 @budget_file_options
 @method_option
 @rows_option
@@ -40,17 +43,20 @@ if TYPE_CHECKING:
     metavar="N",
     help="About how many rows the table has, from public knowledge.",
 )
+@people_option
 @json_option
 def plan(
     schema_path: Path,
     epsilon: str | None,
     delta: str | None,
     accountant: str | None,
+    relation: str | None,
     budget_path: Path | None,
     data_set: str | None,
     method: str | None,
     rows: str | None,
     expect_rows: str | None,
+    expect_people: str | None,
     as_json: bool,
 ) -> None:
     """What a run would buy, cost and need. Reads no data.
@@ -60,6 +66,7 @@ def plan(
     margent plan --schema schema.json --epsilon .5,1 --budget people.budget     what would be left
     """
     from margent.methods import DEFAULT_METHOD, method_named
+    from margent.pipeline import checked_people
     from margent.plan import make_plan
     from margent.privacy.budget_file import unit_name
     from margent.schema.check import unsupported
@@ -68,11 +75,13 @@ def plan(
     expected = whole_number(expect_rows, "--expect-rows", least=1)
     budget_file = budget_file_of(budget_path, data_set)
     budgets = [
-        budget_of(part, delta, accountant, budget_file) for part in ([None] if epsilon is None else epsilon.split(","))
+        budget_of(part, delta, accountant, relation, budget_file)
+        for part in ([None] if epsilon is None else epsilon.split(","))
     ]
     chosen = method_named(method or DEFAULT_METHOD)
     schema = read_schema(schema_path)
-    plans = [make_plan(schema, budget, chosen, whole_number(rows, "--rows")) for budget in budgets]
+    people = checked_people(whole_number(expect_people, "--expect-people", least=1))
+    plans = [make_plan(schema, budget, chosen, whole_number(rows, "--rows"), people) for budget in budgets]
     balance = None if budget_file is None else budget_file.balance()
     if as_json:
         left = [{} if balance is None else {"budgetFile": after_json(balance, made.budget)} for made in plans]
@@ -116,6 +125,7 @@ def plan_text(made: Plan, expected: int | None) -> str:
             lines.append(f"    {stage.note}")
     unit = f"as a share of {expected:,} rows" if expected else "in records; add --expect-rows for shares"
     lines.append(f"Errors: mean absolute noise of a cell, {unit}. Memory: about {gigabytes(made.memory)}.")
+    lines += _rows_kept_lines(made, expected)
     if expected:
         verdict = made.verdict(expected)
         lines.append(
@@ -137,6 +147,27 @@ def plan_text(made: Plan, expected: int | None) -> str:
         lines.append(f"Note: say --rows: the noisy number of records is off by about {made.total_noise:,.0f}.")
     lines.extend(f"Note: {advice}" for advice in made.budget.advice)
     return "\n".join(lines) + "\n"
+
+
+def _rows_kept_lines(made: Plan, expected: int | None) -> list[str]:
+    """Where a person is the unit: who that is, and each stage's noise if more or fewer rows of each were kept."""
+    if not made.by_rows_kept:
+        return []
+    lines = [
+        f"Protected: persons, at most {made.budget.person_rows} of whose rows are counted; the noise grows with that "
+        "number. Error/cell if so many were kept:"
+    ]
+    for place, stage in enumerate(made.stages):
+        if stage.law is None or not stage.questions:
+            continue
+        shown = []
+        for count, stages in made.by_rows_kept:
+            law = stages[place].law
+            error = 0.0 if law is None else law.mean_absolute
+            here = "*" if count == made.budget.person_rows else ""
+            shown.append(f"{count}{here}: " + (f"{100 * error / expected:.3g} %" if expected else f"{error:,.1f}"))
+        lines.append(f"    {stage.name:<26}{'   '.join(shown)}")
+    return lines
 
 
 def _percent(share: float) -> str:

@@ -20,8 +20,10 @@ from margent.cli.options import (
     json_option,
     method_option,
     out_option,
+    people_option,
     read_options,
     reading_options,
+    relation_option,
     rows_option,
     schema_option,
     seed_option,
@@ -42,12 +44,14 @@ if TYPE_CHECKING:
 )
 @delta_option
 @accountant_option
+@relation_option
 @click.option("--single-release", is_flag=True, help="Promise for this release alone; no budget is kept across runs.")
 @budget_file_options
 @method_option
 @rows_option
 @seed_option
 @format_option
+@people_option
 @reading_options
 @out_option
 @json_option
@@ -58,6 +62,7 @@ def synthesize(
     epsilon: str | None,
     delta: str | None,
     accountant: str | None,
+    relation: str | None,
     single_release: bool,
     budget_path: Path | None,
     data_set: str | None,
@@ -65,6 +70,7 @@ def synthesize(
     rows: str | None,
     seed: str | None,
     file_format: str | None,
+    expect_people: str | None,
     delimiter: str | None,
     quote: str,
     encoding: str,
@@ -81,7 +87,7 @@ def synthesize(
     margent synthesize people.csv --schema schema.json --epsilon 1 --single-release -o OUT/
     """
     from margent.methods import DEFAULT_METHOD, method_named
-    from margent.pipeline import checked_rows, checked_seed
+    from margent.pipeline import checked_people, checked_rows, checked_seed
     from margent.pipeline import synthesize as run
     from margent.release.folder import refuse_existing
     from margent.release.release import checked_format
@@ -94,7 +100,7 @@ def synthesize(
             "further run on the same people adds to it"
         )
     budget_file = budget_file_of(budget_path, data_set)
-    budget = budget_of(epsilon, delta, accountant, budget_file)
+    budget = budget_of(epsilon, delta, accountant, relation, budget_file)
     chosen = method_named(method or DEFAULT_METHOD)
     count, sampling_seed = (
         checked_rows(whole_number(rows, "--rows")),
@@ -102,6 +108,7 @@ def synthesize(
     )
     if file_format is not None:
         checked_format(file_format)
+    people = checked_people(whole_number(expect_people, "--expect-people", least=1))
     refuse_existing(out)
     schema = read_schema(schema_path)
     with shown_progress(wanted=not quiet and not as_json) as progress:
@@ -114,6 +121,7 @@ def synthesize(
             rows=count,
             seed=sampling_seed,
             read=read_options(delimiter, quote, encoding, no_header, kind),
+            expect_people=people,
             progress=progress,
         )
         progress("writing", None)

@@ -78,7 +78,7 @@ class Dense:
                 questions=len(cells),
                 largest=max(cells),
                 cells=sum(cells),
-                law=score_law("independence", len(cells), share, budget.relation, budget.account),
+                law=score_law("independence", len(cells), share, budget.neighbors, budget.account),
                 note=coarsening_note(domain, self.merge_above, self.max_pair_cells),
                 scores=True,
             ),
@@ -88,7 +88,7 @@ class Dense:
                 questions=len(cells) + len(columns),
                 largest=max(cells),
                 cells=sum(cells) + sum(sizes),
-                law=marginal_law(budget.total * rest / len(cells), budget.relation, budget.account),
+                law=marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account),
                 note="as if every pair were bought; the fewer are worth it, the less noise",
             ),
         )
@@ -117,7 +117,7 @@ class Dense:
             return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
         scores: tuple[Scores, ...] = ()
         share = budget.total * self.score_share
-        law = score_law("independence", max(len(pairs), 1), share, curator.relation, curator.account)
+        law = score_law("independence", max(len(pairs), 1), share, curator.neighbors, curator.account)
         if pairs and math.sqrt(law.variance) <= self.score_noise * total:
             # Distances of all candidates from independence: one Gaussian release of L2 sensitivity sqrt(m).
             request = ScoreRequest("independence", pairs, law, merged=bool(merges), expected=singles)
@@ -125,7 +125,7 @@ class Dense:
             left -= share
         owned = dict(zip(columns, (float(part) for part in parts), strict=True))
         # The program reckons with noise of variance 1/(2 rho); a wider sensitivity is a smaller budget.
-        unit = float(marginal_sensitivity_squared(curator.relation))
+        unit = float(marginal_sensitivity_squared(curator.neighbors))
         owned = {name: part / unit for name, part in owned.items()}
         bought, more = self._program(scores, singles, noise, owned, total, float(left) / unit)
         answers = (
@@ -192,7 +192,7 @@ class Dense:
         # Slivers that would buy nothing but noise are given to the others.
         wanted = [(names, part) for names, part in wanted if part > 1e-6 * float(left)]
         parts = in_steps(left, [part for _, part in wanted])
-        laws = {part: marginal_law(part, curator.relation, curator.account) for part in set(parts)}
+        laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
         requests = [
             MarginalRequest(names, laws[part], merged=bool(merges) and len(names) > 1)
             for (names, _), part in zip(wanted, parts, strict=True)

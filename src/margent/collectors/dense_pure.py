@@ -75,7 +75,7 @@ class Pure:
         """Three stages, for two or more columns. Privacy: none: public facts only."""
         columns = informative_columns(domain)
         cells = sorted(min(domain.cells(pair), max_pair_cells) for pair in combinations(columns, 2))
-        law = score_law("independence", len(cells), budget.total * self.pick_share, budget.relation, budget.account)
+        law = score_law("independence", len(cells), budget.total * self.pick_share, budget.neighbors, budget.account)
         share = 1 - self.one_way_share - self.pick_share
         choices = max(1, min(self.choices_a_column * (len(columns) - 1), len(cells)))
         parts = allocate(
@@ -100,7 +100,7 @@ class Pure:
                 questions=len(cells),
                 largest=cells[-1],
                 cells=max(min(sum(cells), self.most_cells), sum(cells[-choices:])),
-                law=marginal_law(budget.total * share / choices, budget.relation, budget.account),
+                law=marginal_law(budget.total * share / choices, budget.neighbors, budget.account),
                 note=f"error as if {choices} pairs of one size were bought; the fewer are worth it, the less noise",
             ),
         )
@@ -110,7 +110,7 @@ class Pure:
         if not known.pairs:
             return self._one_ways_again(curator, left)
         share = budget.total * self.pick_share
-        law = score_law("independence", len(known.pairs), share, curator.relation, curator.account)
+        law = score_law("independence", len(known.pairs), share, curator.neighbors, curator.account)
         picked: Answer
         if math.sqrt(law.variance) <= self.score_noise * known.total:
             picked, pairs = self._by_scores(curator, known, law, left - share)
@@ -125,7 +125,7 @@ class Pure:
         merged = curator.domain.merged(known.merges)
         parts = allocate(left, [merged.cells(pair) for pair in pairs], curator.account.scale_power)
         requests = [
-            MarginalRequest(pair, marginal_law(part, curator.relation, curator.account), merged=bool(known.merges))
+            MarginalRequest(pair, marginal_law(part, curator.neighbors, curator.account), merged=bool(known.merges))
             for pair, part in zip(pairs, parts, strict=True)
         ]
         return (picked, *curator.measure(requests, label="pairs", merges=known.merges))
@@ -136,7 +136,7 @@ class Pure:
         scores = curator.scores(request, label="dependence of pairs", merges=known.merges)
         distances = score_distances(scores, known.singles, known.noise, known.total)
         merged = curator.domain.merged(known.merges)
-        error = marginal_law(left, curator.relation, curator.account).mean_absolute
+        error = marginal_law(left, curator.neighbors, curator.account).mean_absolute
         cells = [merged.cells(pair) for pair in known.pairs]
         places = select_pairs(distances, cells, error, self.most_cells, curator.account.scale_power)
         return scores, tuple(known.pairs[place] for place in places)
@@ -149,7 +149,7 @@ class Pure:
         """
         merged = curator.domain.merged(known.merges)
         roots = [math.sqrt(merged.cells(pair)) for pair in known.pairs]
-        one = marginal_law(left, curator.relation, curator.account).mean_absolute * (sum(roots) / len(roots)) ** 2 / 2
+        one = marginal_law(left, curator.neighbors, curator.account).mean_absolute * (sum(roots) / len(roots)) ** 2 / 2
         spanning = len({name for pair in known.pairs for name in pair}) - 1
         affordable = int(min(self.pair_noise * known.total / max(one, 1e-9), 1e9))
         return min(self.choices_a_column * spanning, affordable, len(roots)) if affordable >= spanning else 0

@@ -18,8 +18,8 @@ from margent.transcript import Transcript
 class Independent:
     """One-way marginals with budgets that make their summed L1 noise least: rho_a ~ k_a^(2/3), epsilon_a ~ k_a^(1/2).
 
-    Privacy: d releases with Gaussian noise (L2 sensitivity 1 each, sqrt 2 when records are replaced), or with
-    Laplace noise (L1 sensitivity 1 or 2) where the account is pure.
+    Privacy: d releases with Gaussian noise (L2 sensitivity 1 each, sqrt 2 when records are replaced, k for
+    persons), or with Laplace noise (L1 sensitivity 1, 2 or k) where the account is pure.
     """
 
     name: str = "independent"

@@ -32,7 +32,7 @@ def one_way_requests(curator: Curator, columns: Sequence[str], parts: Sequence[F
 
     Units: parts in the account's unit. Privacy: none: public facts only.
     """
-    laws = {part: marginal_law(part, curator.relation, curator.account) for part in set(parts)}
+    laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
     return [MarginalRequest((name,), laws[part]) for name, part in zip(columns, parts, strict=True)]
 
 
@@ -43,7 +43,7 @@ def one_way_stage(domain: Domain, budget: Budget, share: Fraction, parts: Sequen
     """
     columns = informative_columns(domain)
     sizes = [domain.size(name) for name in columns]
-    law_of = {part: marginal_law(part, budget.relation, budget.account) for part in set(parts)}
+    law_of = {part: marginal_law(part, budget.neighbors, budget.account) for part in set(parts)}
     return Stage(
         name="one-way marginals",
         share=share,

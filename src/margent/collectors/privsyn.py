@@ -71,9 +71,9 @@ class PrivSyn:
         part = budget.total * self.one_way_share / len(columns)
         # Merging can only make tables smaller, and may bring a pair under the cap.
         cells = [min(domain.cells(pair), self.max_pair_cells) for pair in combinations(columns, 2)]
-        score = score_law("indif", len(cells), budget.total * self.score_share, budget.relation, budget.account)
+        score = score_law("indif", len(cells), budget.total * self.score_share, budget.neighbors, budget.account)
         rest = 1 - self.one_way_share - self.score_share
-        cell = marginal_law(budget.total * rest / len(cells), budget.relation, budget.account)
+        cell = marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account)
         combined = min(self.gamma, domain.cells(columns))
         return (
             one_way_stage(domain, budget, self.one_way_share, [part] * len(columns)),
@@ -138,13 +138,13 @@ class PrivSyn:
         self, curator: Curator, pairs: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
     ) -> Scores:
         """InDif of every candidate as one release: variance m Delta^2 / (2 rho) each, or scale m Delta/epsilon."""
-        law = score_law("indif", len(pairs), share, curator.relation, curator.account)
+        law = score_law("indif", len(pairs), share, curator.neighbors, curator.account)
         request = ScoreRequest("indif", pairs, law, merged=bool(merges))
         return curator.scores(request, label="dependence of pairs", merges=merges)
 
     def _choose(self, curator: Curator, scores: Scores, domain: Domain, share: Fraction) -> tuple[Clique, ...]:
         """DenseMarg, then combination: the cliques to measure, from noisy scores and public facts."""
-        error = marginal_law(share, curator.relation, curator.account).mean_absolute
+        error = marginal_law(share, curator.neighbors, curator.account).mean_absolute
         phi = scores.records()
         if self.shrink_scores:
             phi = shrunk(phi, math.sqrt(scores.variance))
@@ -167,7 +167,7 @@ class PrivSyn:
         cells = [merged_domain.cells(names) for names in chosen] + [domain.cells(names) for names in lonely]
         parts = allocate(share, cells, curator.account.scale_power)
         laws = {
-            count: marginal_law(part, curator.relation, curator.account)
+            count: marginal_law(part, curator.neighbors, curator.account)
             for count, part in dict(zip(cells, parts, strict=True)).items()
         }
         requests = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 from margent.errors import UsageError
 from margent.privacy.accounting import Account, account_named
-from margent.privacy.charge import Relation
+from margent.privacy.neighbors import Neighbors, Relation
 from margent.privacy.statement import DELTA_LIMITS, Numeral, check_delta, check_epsilon, exact, shown
 
 DEFAULT_DELTA = Fraction(1, 10**9)
@@ -19,11 +19,13 @@ WORTH_A_REMARK = Fraction(1, 10**7)
 
 @dataclass(frozen=True, init=False)
 class Budget:
-    """The promise (epsilon, delta) for one neighbor relation, priced by one accountant; exact.
+    """The promise (epsilon, delta) for one neighbor relation and unit, priced by one accountant; exact.
 
     Numbers may be given as int, float, text or Fraction; a float means its shortest decimal text. ``delta``
     is 1e-9 unless given, and 0 with accountant 'pure'. ``delta_for_atoms`` (default 0) is the part of delta set
     apart for charges that use up delta themselves (selection of values from the data); noise has the rest.
+    ``person_rows`` is the most rows counted of a protected person, None where the unit is a record; a run takes it
+    from its schema (`protecting`).
 
     Units: epsilon and delta as in (epsilon, delta)-differential privacy; ``total`` in the account's unit.
     Raises: UsageError listing everything wrong with the values.
@@ -38,6 +40,7 @@ class Budget:
     accountant: str
     relation: Relation
     delta_for_atoms: Fraction
+    person_rows: int | None
 
     def __init__(
         self,
@@ -47,6 +50,7 @@ class Budget:
         relation: Relation = "add-remove",
         *,
         delta_for_atoms: Numeral = 0,
+        person_rows: int | None = None,
     ) -> None:
         """Read the values exactly; UsageError lists all that is wrong with them."""
         faults: list[str] = []
@@ -54,8 +58,9 @@ class Budget:
             "accountant": _collect(faults, lambda: account_named(accountant).name),
             "epsilon": _collect(faults, lambda: _epsilon(epsilon)),
             "delta": _collect(faults, lambda: _delta(delta, accountant)),
-            "relation": _collect(faults, lambda: _relation(relation)),
+            "relation": _collect(faults, lambda: Neighbors(relation, person_rows).relation),
             "delta_for_atoms": _collect(faults, lambda: exact(delta_for_atoms, "the part of delta for atoms")),
+            "person_rows": person_rows,
         }
         if not faults:
             faults += _part_faults(values["delta"], values["delta_for_atoms"])
@@ -68,6 +73,33 @@ class Budget:
     def account(self) -> Account:
         """How charges against this budget are priced."""
         return account_named(self.accountant)
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """Between which tables the promise holds."""
+        return Neighbors(self.relation, self.person_rows)
+
+    def protecting(self, person_rows: int | None) -> Budget:
+        """The same promise for a unit: a record (None), or a person of whom at most so many rows are counted.
+
+        Raises: UsageError where the budget was made for another unit, or the relation does not go with it.
+
+        >>> str(Budget(1).protecting(4).neighbors)
+        'add or remove one person with at most 4 rows'
+        """
+        if self.person_rows not in (None, person_rows):
+            raise UsageError(
+                f"the budget is for persons with at most {self.person_rows} rows each, the schema's unit is another: "
+                "make a budget for this schema"
+            )
+        return Budget(
+            self.epsilon,
+            self.delta,
+            self.accountant,
+            self.relation,
+            delta_for_atoms=self.delta_for_atoms,
+            person_rows=person_rows,
+        )
 
     @property
     def total(self) -> Fraction:
@@ -126,11 +158,3 @@ def _part_faults(delta: Any, part: Any) -> list[str]:
         f"the part of delta for atoms must be below delta, since noise needs the rest; it is {shown(part)} "
         f"of {shown(delta)}: a tenth of delta is a common choice"
     ]
-
-
-def _relation(value: object) -> Relation:
-    for relation in get_args(Relation):
-        if value == relation:
-            known: Relation = relation
-            return known
-    raise UsageError(f"the neighbor relation must be 'add-remove' or 'replace', not {value!r}")

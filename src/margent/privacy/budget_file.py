@@ -24,7 +24,7 @@ from margent.privacy.budget_chain import Balance, Declaration, Reservation, plai
 from margent.privacy.budget_rest import refused
 
 if TYPE_CHECKING:
-    from margent.privacy.charge import Relation
+    from margent.privacy.neighbors import Relation
     from margent.privacy.statement import Numeral
     from margent.schema.fields import Unit
 

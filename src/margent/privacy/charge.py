@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from margent.privacy.neighbors import Neighbors, Relation
+
 Mechanism = Literal["discrete-gaussian", "discrete-laplace", "exponential"]
-Relation = Literal["add-remove", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Charge:
     for the exponential mechanism. ``cost`` is what the run's account is charged: mu^2/2 rounded up (gdp),
     rho (zcdp) or epsilon (pure). ``delta`` is the part of delta it uses up itself (0 for all but partition
     selection). ``epsilon`` and ``choices`` are for the exponential mechanism only: epsilon of one choice, and how
-    many were made one after another, each among the candidates (``cliques``) that were left.
+    many were made one after another, each among the candidates (``cliques``) that were left. ``person_rows`` is the
+    most rows counted of a protected person, None where the unit is a record.
     """
 
     label: str
@@ -38,3 +40,9 @@ class Charge:
     delta: Fraction = Fraction(0)
     epsilon: Fraction | None = None
     choices: int = 1
+    person_rows: int | None = None
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """Between which tables the charge holds."""
+        return Neighbors(self.relation, self.person_rows)

@@ -19,10 +19,11 @@ from margent.counts.source import CountSource
 from margent.errors import PlanError
 from margent.privacy import scores as exact_scores
 from margent.privacy.accounting import Account
-from margent.privacy.charge import Charge, Relation
+from margent.privacy.charge import Charge
 from margent.privacy.exponential import exponential_choice
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian, discrete_laplace
 from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charge, score_charge, score_units
 from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
@@ -85,9 +86,9 @@ class DataCurator:
         return self.ledger.budget.account
 
     @property
-    def relation(self) -> Relation:
+    def neighbors(self) -> Neighbors:
         """Which tables count as neighbors in this run."""
-        return self.ledger.budget.relation
+        return self.ledger.budget.neighbors
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -100,11 +101,11 @@ class DataCurator:
         """Contingency tables plus independent noise of the request's law in every cell, one charge a table.
 
         Shapes: answer i has the shape of its clique (merged where the request says so).
-        Privacy: L2 sensitivity 1 (add-remove) or sqrt 2 (replace) a table, L1 1 or 2; charged together, before the
-        look.
+        Privacy: L2 sensitivity of a table 1 (add-remove), sqrt 2 (replace) or k (person), L1 1, 2 or k; charged
+        together, before the look.
         Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
         """
-        charges = [marginal_charge(request, label, self.relation, self.account) for request in requests]
+        charges = [marginal_charge(request, label, self.neighbors, self.account) for request in requests]
         places = self.ledger.spend(charges)
         answers: list[NoisyMarginal] = []
         cliques = [request.clique for request in requests]
@@ -129,7 +130,7 @@ class DataCurator:
         Privacy: L2 (Gaussian) or L1 (Laplace) sensitivity of the vector, registered in `margent.privacy.queries`.
         Raises: BudgetError when the charge passes the budget (nothing is then looked at).
         """
-        (place,) = self.ledger.spend([score_charge(request, label, self.relation, self.account)])
+        (place,) = self.ledger.spend([score_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label)
         noise = self._draw(values.size, request.law)
         lattice = SCORE_LATTICE[request.kind]
@@ -149,9 +150,9 @@ class DataCurator:
         Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
         Raises: BudgetError when the charge passes the budget (nothing is then looked at).
         """
-        (place,) = self.ledger.spend([choice_charge(request, label, self.relation, self.account)])
+        (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label).tolist()
-        sensitivity = Fraction(score_units(request.kind, self.relation))
+        sensitivity = Fraction(score_units(request.kind, self.neighbors))
         left, chosen = list(range(len(values))), list[Clique]()
         for _ in range(request.choices):
             pick = self.chooser([values[position] for position in left], request.epsilon, sensitivity)

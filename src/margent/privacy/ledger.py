@@ -117,6 +117,8 @@ class Ledger:
             )
         if charge.relation != self._budget.relation:
             yield f"is for the relation {charge.relation!r}, the budget's is {self._budget.relation!r}"
+        elif charge.person_rows != self._budget.person_rows:
+            yield f"is for {_unit(charge.person_rows)}, the budget for {_unit(self._budget.person_rows)}"
         if not _exact_positive(charge.cost):
             yield f"its cost must be an exact Fraction above 0, not {shown(charge.cost)}"
         elif fault := _mechanism_fault(charge):
@@ -125,6 +127,10 @@ class Ledger:
             yield f"uses up delta {shown(charge.delta)} itself, which is no exact Fraction of at least 0"
         elif charge.delta > 0 == self._budget.delta_for_atoms:
             yield f"uses up delta {shown(charge.delta)} itself, and none of the budget's is set apart for it"
+
+
+def _unit(person_rows: object) -> str:
+    return "single records" if person_rows is None else f"at most {person_rows!r} rows of a person"
 
 
 def _exact_positive(value: object) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from margent.errors import TranscriptError
 from margent.privacy.accounting import Account, account_named
-from margent.privacy.charge import Charge, Relation
+from margent.privacy.charge import Charge
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import choice_charge, marginal_charge, score_charge
 from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
 from margent.schema.domain import Domain, Merge
@@ -47,9 +48,9 @@ class ReplayCurator:
         return account_named(self._transcript.charges[0].account)
 
     @property
-    def relation(self) -> Relation:
-        """The recorded neighbor relation."""
-        return self._transcript.charges[0].relation
+    def neighbors(self) -> Neighbors:
+        """Between which tables the recorded charges hold."""
+        return self._transcript.charges[0].neighbors
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -62,7 +63,7 @@ class ReplayCurator:
         """The recorded marginals for these requests."""
         answers = []
         for request in requests:
-            answer = self._take(marginal_charge(request, label, self.relation, self.account), merges)
+            answer = self._take(marginal_charge(request, label, self.neighbors, self.account), merges)
             if not isinstance(answer, NoisyMarginal) or answer.merged != request.merged:
                 raise self._differs()
             answers.append(answer)
@@ -70,14 +71,14 @@ class ReplayCurator:
 
     def scores(self, request: ScoreRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Scores:
         """The recorded scores for this request."""
-        answer = self._take(score_charge(request, label, self.relation, self.account), merges)
+        answer = self._take(score_charge(request, label, self.neighbors, self.account), merges)
         if not isinstance(answer, Scores) or answer.merged != request.merged:
             raise self._differs()
         return answer
 
     def choose(self, request: ChoiceRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Choice:
         """The recorded choice for this request."""
-        answer = self._take(choice_charge(request, label, self.relation, self.account), merges)
+        answer = self._take(choice_charge(request, label, self.neighbors, self.account), merges)
         if not isinstance(answer, Choice) or answer.merged != request.merged:
             raise self._differs()
         return answer

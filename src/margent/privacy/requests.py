@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from margent.errors import UsageError
 from margent.privacy.accounting import Account
-from margent.privacy.charge import Charge, Relation
+from margent.privacy.charge import Charge
 from margent.privacy.laws import Law
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.statement import check_positive
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
@@ -106,8 +107,8 @@ class Curator(Protocol):
         ...
 
     @property
-    def relation(self) -> Relation:
-        """Which tables count as neighbours in this run."""
+    def neighbors(self) -> Neighbors:
+        """Which tables count as neighbors in this run."""
         ...
 
     @property

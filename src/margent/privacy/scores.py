@@ -16,7 +16,7 @@ def indif(table: NDArray[np.int64]) -> int:
 
     Shapes: ``table`` is (k_a, k_b) exact counts alpha; a and b are its margins, n its sum; 0 for an empty table.
     Units: 1/256 record; the value lies in [0, 512 n).
-    Privacy: private; sensitivity 4 records (add-remove), 20/3 (replace), see `margent.privacy.queries`.
+    Privacy: private; sensitivity 4 records (add-remove), 6 (replace), 4k (a person of k rows): ``proofs/indif.md``.
     Source: PrivSyn 2021, Definition 3 and Lemma 4.
 
     >>> indif(np.array([[2, 0], [0, 2]])) / 256
@@ -47,7 +47,8 @@ def independence_distance(
 
     Shapes: ``table`` (k_a, k_b) exact counts; ``rows`` (k_a) and ``columns`` (k_b) public counts of ``total``.
     Units: records.
-    Privacy: private; sensitivity exactly 1 (add-remove), 2 (replace).
+    Privacy: private; sensitivity exactly 1 (add-remove), 2 (replace), k (a person of k rows):
+    ``proofs/independence.md``.
 
     >>> independence_distance(np.array([[2, 0], [0, 2]]), np.array([2.0, 2.0]), np.array([2.0, 2.0]), 4.0)
     4

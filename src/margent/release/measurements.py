@@ -19,8 +19,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.errors import SchemaError, TranscriptError
-from margent.privacy.charge import Charge, Mechanism, Relation
+from margent.errors import SchemaError, TranscriptError, UsageError
+from margent.privacy.charge import Charge, Mechanism
+from margent.privacy.neighbors import Neighbors
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain, Merge
 from margent.schema.read import schema_from_json
@@ -29,7 +30,8 @@ from margent.transcript import Answer, Choice, NoisyMarginal, Scores, Transcript
 
 FORMAT = "margent-measurements"
 VERSION = 2
-"""2: choices by the exponential mechanism are answers, and their charges say epsilon and how many."""
+"""2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say how many
+rows of a person are counted (in version 1 the unit is always a row)."""
 MAX_JSON_BYTES = 64 * 2**20
 
 
@@ -78,7 +80,7 @@ def read_measurements(folder: Path) -> Transcript:
         )
     try:
         return _transcript(document, _integers_of(folder, document["integers"]))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, SchemaError) as fault:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, SchemaError, UsageError) as fault:
         raise TranscriptError(f"{path}: damaged or altered ({type(fault).__name__})") from None
 
 
@@ -124,6 +126,7 @@ def charge_to_json(charge: Charge) -> dict[str, Any]:
         "cliques": [list(names) for names in charge.cliques],
         "mechanism": charge.mechanism,
         "relation": charge.relation,
+        "personRows": charge.person_rows,
         "sensitivitySquared": str(charge.sensitivity_squared),
         "scaleSquared": None if charge.scale_squared is None else str(charge.scale_squared),
         "account": charge.account,
@@ -138,15 +141,16 @@ def charge_to_json(charge: Charge) -> dict[str, Any]:
 def _charge(document: Mapping[str, Any]) -> Charge:
     if document["mechanism"] not in ("discrete-gaussian", "discrete-laplace", "exponential"):
         raise ValueError
-    if document["relation"] not in ("add-remove", "replace"):
-        raise ValueError
+    # Absent from files of version 1, whose unit is a row.
+    neighbors = Neighbors(document["relation"], document.get("personRows"))
     scale = document["scaleSquared"]
     return Charge(
         label=_text(document["label"]),
         query=_text(document["query"]),
         cliques=tuple(tuple(_text(name) for name in names) for names in document["cliques"]),
         mechanism=cast(Mechanism, document["mechanism"]),
-        relation=cast(Relation, document["relation"]),
+        relation=neighbors.relation,
+        person_rows=neighbors.person_rows,
         sensitivity_squared=_fraction(document["sensitivitySquared"]),
         scale_squared=None if scale is None else _fraction(scale),
         account=_text(document["account"]),
@@ -236,6 +240,8 @@ def _transcript(document: Mapping[str, Any], integers: NDArray[np.int64]) -> Tra
         merges=merges,
         run=_text(document.get("run", "")),  # the first files had none
     )
+    if any(charge.person_rows != schema.person_rows for charge in bare.charges):
+        raise ValueError
     answers = tuple(_answer(answer, integers, bare) for answer in document["answers"])
     return replace(bare, answers=answers)
 

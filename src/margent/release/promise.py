@@ -23,13 +23,17 @@ def who_is_protected(schema: Schema, budget: Budget) -> str:
     """
     unit = schema.unit
     if isinstance(unit, PersonUnit):
-        rows = "one row" if unit.max_rows == 1 else f"up to {unit.max_rows} rows each"
-        who = f"every person, as identified by the column {unit.field!r} ({rows})"
-    else:
-        who = "every single row"
+        rows = "1 row of each is" if unit.max_rows == 1 else f"{unit.max_rows} rows of each are"
+        return (
+            f"Protected: every person, as told apart by the column {unit.field!r}: whether they were in the table, and "
+            f"what all of their rows said. At most {rows} counted, drawn at random; rows without an id are left out."
+        )
     if budget.relation == "replace":
-        return f"Protected: {who}: no row can be told from any other it might have been; the number of rows is public."
-    return f"Protected: {who}: whether it was in the table, and what it said."
+        return (
+            "Protected: what every single row said: no row can be told from any other that it might have been. Not "
+            "protected: how many rows the table has, which counts as public."
+        )
+    return "Protected: every single row: whether it was in the table, and what it said."
 
 
 def what_epsilon_means(budget: Budget) -> str:

@@ -131,6 +131,7 @@ class Release:
             "deltaForAtoms": str(budget.delta_for_atoms),
             "accountant": budget.accountant,
             "relation": budget.relation,
+            "personRows": budget.person_rows,
             "total": str(budget.total),
             "spent": str(sum((charge.cost for charge in self.transcript.charges), start=0 * budget.total)),
             "charges": self.charges,
@@ -198,6 +199,7 @@ def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]
             accountant=summary["accountant"],
             relation=summary["relation"],
             delta_for_atoms=summary.get("deltaForAtoms", "0"),
+            person_rows=transcript.schema.person_rows,
         )
         for key, kind in (("synthesizer", str), ("seed", int), ("rows", int), ("format", str)):
             if not isinstance(summary[key], kind):

@@ -172,6 +172,7 @@ def release_summary(
         "deltaForAtoms": str(budget.delta_for_atoms),
         "accountant": budget.accountant,
         "relation": budget.relation,
+        "personRows": budget.person_rows,
         "budget": float(budget.total),
         "spent": float(spent),
         "answers": len(transcript.answers),

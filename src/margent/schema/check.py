@@ -14,7 +14,7 @@ from margent.schema.parts import Field, FieldType, MissingToken, QuantileBins
 from margent.schema.positions import BLANKS, cell_position
 
 if TYPE_CHECKING:
-    from margent.schema.fields import PersonUnit, Schema
+    from margent.schema.fields import Schema
 
 _ORDERED: tuple[FieldType, ...] = ("integer", "number", "date", "datetime", "time", "year", "yearmonth")
 _NUMERIC: tuple[FieldType, ...] = ("integer", "number", "year")
@@ -57,15 +57,6 @@ def unsupported(schema: Schema) -> list[Fault]:
     Privacy: none: a function of the schema.
     """
     faults: list[Fault] = []
-    if schema.unit != "row":
-        unit: PersonUnit = schema.unit
-        faults.append(
-            Fault(
-                "/margent/unit",
-                f"protecting a person (field {unit.field!r}, at most {unit.max_rows} rows each) is not "
-                'possible yet: this version protects single rows; declare "row" if that is the promise to make',
-            )
-        )
     if schema.rules:
         faults.append(Fault("/margent/rules", "rules cannot be kept yet; take them out to go on without them"))
     for place, field in enumerate(schema.fields):

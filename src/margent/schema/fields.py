@@ -29,7 +29,7 @@ DEFAULT_MISSING = (MissingToken(""),)
 
 @dataclass(frozen=True, slots=True)
 class PersonUnit:
-    """The person whose id stands in ``field`` is protected, by at most ``max_rows`` of their rows."""
+    """The person whose id stands in ``field`` is protected; at most ``max_rows`` of their rows are counted."""
 
     field: str
     max_rows: int
@@ -80,6 +80,11 @@ class Schema:
     def modelled(self) -> tuple[Field, ...]:
         """The fields that are counted and synthesized, in schema order."""
         return tuple(field for field in self.fields if field.role == "model")
+
+    @property
+    def person_rows(self) -> int | None:
+        """Most rows that are counted of a person, or None where the unit is a row."""
+        return self.unit.max_rows if isinstance(self.unit, PersonUnit) else None
 
     @property
     def columns_read(self) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ def check_columns(
 ) -> None:
     """Every column of the schema is in the table exactly once, of a type it can be read from, and no other is.
 
-    Order does not matter. A field of role drop may be absent: it is dropped already. ``declared`` is the Arrow
+    Order does not matter. A field of role drop may be absent: it is dropped already (unless it
+    holds the ids of the persons to protect). ``declared`` is the Arrow
     schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a pandas frame holds
     beside its columns.
 
@@ -33,7 +34,7 @@ def check_columns(
     Raises: SchemaError listing all differences.
     """
     listed = [field.name for field in schema.fields]
-    optional = {field.name for field in schema.fields if field.role == "drop"}
+    optional = {field.name for field in schema.fields if field.role == "drop"} - set(schema.columns_read)
     present = set(found)
     missing = [name for name in listed if name not in present and name not in optional]
     faults: list[Fault] = []
