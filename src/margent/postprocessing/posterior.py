@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from margent.postprocessing.dependence import MEAN_ABSOLUTE
 from margent.postprocessing.forest import Forest, independence, spanning_forest
 from margent.postprocessing.latent_classes import LatentClasses, LatentSettings, fit_latent_classes
+from margent.postprocessing.levels import expected_counts
 from margent.postprocessing.simplex import norm_sub
 from margent.postprocessing.tables import Evidence, Table, average, projected
 from margent.schema.domain import Clique
@@ -242,7 +243,8 @@ def improved_one_ways(evidence: Evidence, total: float) -> tuple[dict[str, Count
         seen = [projected(table, (name,)) for table in evidence.tables if name in table.clique]
         if seen:
             means[name] = average(seen)
-            singles[name] = norm_sub(means[name].values, total)
+            counts, _ = expected_counts(means[name].values, means[name].variance, total)
+            singles[name] = norm_sub(counts, total)
         else:
             singles[name] = np.full(domain.size(name), total / domain.size(name))
     return singles, means
