@@ -153,7 +153,8 @@ def test_one_ways_are_improved_by_every_table_of_their_column() -> None:
     domain = Domain(("a", "b", "z"), (3, 4, 2))
     one_way, pair = np.array([50.0, 30, 20]), np.arange(12.0).reshape(3, 4)
     evidence = known([table(("a",), one_way, 2.0), table(("a", "b"), pair, 3.0)], domain, 100.0)
-    singles, means = improved_one_ways(evidence, 100.0)
+    made = improved_one_ways(evidence, 100.0)
+    singles, means = made.counts, made.noisy
     np.testing.assert_allclose(means["a"].values, (one_way / 4 + pair.sum(axis=1) / 36) / (1 / 4 + 1 / 36))
     np.testing.assert_allclose(means["a"].variance, 1 / (1 / 4 + 1 / 36))
     np.testing.assert_allclose(means["b"].values, pair.sum(axis=0))
@@ -163,6 +164,9 @@ def test_one_ways_are_improved_by_every_table_of_their_column() -> None:
         assert singles[name].shape == (size,)
         assert singles[name].min() >= 0
         assert singles[name].sum() == pytest.approx(100)
+    # Columns of few codes keep their noise; in codes above it there are as many unknown ones as codes.
+    np.testing.assert_allclose(made.deviations["a"], np.sqrt(means["a"].variance))
+    assert made.cells("a") == pytest.approx(3)
 
 
 def test_improved_one_ways_have_the_smaller_error_that_they_state() -> None:
@@ -176,7 +180,7 @@ def test_improved_one_ways_have_the_smaller_error_that_they_state() -> None:
         for names, deviation in cliques:
             exact = true.sum(axis=tuple(axis for axis, name in enumerate(domain.names) if name not in names))
             tables.append(table(names, exact + rng.normal(0, deviation, exact.shape), deviation))
-        means = improved_one_ways(known(tables, domain, 9_000.0), 9_000.0)[1]
+        means = improved_one_ways(known(tables, domain, 9_000.0), 9_000.0).noisy
         squares.append(np.square(means["a"].values - true.sum(axis=(1, 2))).mean())
         stated = float(means["a"].variance[0])
     assert stated == pytest.approx(1 / (1 / 20**2 + 1 / (4 * 15**2) + 1 / (2 * 10**2)))

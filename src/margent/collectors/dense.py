@@ -17,8 +17,8 @@ from margent.collectors.stage import Stage, coarsening_note
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
 from margent.errors import UsageError
 from margent.postprocessing.coarsening import coarsened
-from margent.postprocessing.dependence import Counts, score_distances
-from margent.postprocessing.posterior import improved_one_ways
+from margent.postprocessing.dependence import score_distances
+from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, marginal_sensitivity_squared, score_law
@@ -109,10 +109,10 @@ class Dense:
         left = budget.total - first
 
         merges = coarsened(curator.schema, one_ways, self.merge_above, self.max_pair_cells)
-        singles, noise, total = self._singles(curator, one_ways, merges)
+        known, total = self._singles(curator, one_ways, merges)
         pairs = self._candidates(domain.merged(merges))
         if pure:
-            later = self.pure.collect(curator, budget, left, Known(pairs, singles, noise, total, merges))
+            later = self.pure.collect(curator, budget, left, Known(pairs, known.counts, known.deviations, total, merges))
             answers: tuple[Answer, ...] = (*one_ways, *later)
             return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
         scores: tuple[Scores, ...] = ()
@@ -120,14 +120,14 @@ class Dense:
         law = score_law("independence", max(len(pairs), 1), share, curator.neighbors, curator.account)
         if pairs and math.sqrt(law.variance) <= self.score_noise * total:
             # Distances of all candidates from independence: one Gaussian release of L2 sensitivity sqrt(m).
-            request = ScoreRequest("independence", pairs, law, merged=bool(merges), expected=singles)
+            request = ScoreRequest("independence", pairs, law, merged=bool(merges), expected=known.counts)
             scores = (curator.scores(request, label="dependence of pairs", merges=merges),)
             left -= share
         owned = dict(zip(columns, (float(part) for part in parts), strict=True))
         # The program reckons with noise of variance 1/(2 rho); a wider sensitivity is a smaller budget.
         unit = float(marginal_sensitivity_squared(curator.neighbors))
         owned = {name: part / unit for name, part in owned.items()}
-        bought, more = self._program(scores, singles, noise, owned, total, float(left) / unit)
+        bought, more = self._program(scores, known, owned, total, float(left) / unit)
         answers = (
             *one_ways,
             *scores,
@@ -137,13 +137,12 @@ class Dense:
 
     def _singles(
         self, curator: Curator, one_ways: tuple[NoisyMarginal, ...], merges: Mapping[str, Merge]
-    ) -> tuple[dict[str, Counts], dict[str, Counts], float]:
-        """Projected one-ways over the merged domain, their noise s a code, and their total."""
+    ) -> tuple[OneWays, float]:
+        """What is believed of the one-ways over the merged domain, and their total."""
         so_far = Transcript(curator.schema, curator.domain, self.name, curator.charges, one_ways, merges)
         known = evidence(so_far, working_domain(so_far))
         total = max(known.total, 1.0)
-        singles, means = improved_one_ways(known, total)
-        return singles, {name: np.sqrt(mean.variance) for name, mean in means.items()}, total
+        return improved_one_ways(known, total), total
 
     def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
         several = [name for name in domain.names if domain.size(name) > 1]
@@ -153,23 +152,22 @@ class Dense:
     def _program(
         self,
         scores: Sequence[Scores],
-        singles: Mapping[str, Counts],
-        noise: Mapping[str, Counts],
+        known: OneWays,
         owned: Mapping[str, float],
         total: float,
         left: float,
     ) -> tuple[dict[Clique, float], dict[str, float]]:
         """Budgets of the pairs and of further one-ways that are predicted to lower the error most."""
         pairs = scores[0].cliques if scores else ()
-        sketches = {name: sketch(counts) for name, counts in singles.items()}
-        distances = score_distances(scores[0], singles, noise, total) if scores else np.zeros(0)
+        sketches = {name: sketch(counts) for name, counts in known.counts.items()}
+        distances = score_distances(scores[0], known.counts, known.deviations, total) if scores else np.zeros(0)
         expected, weights = stacked([pair_sketch(sketches[one], sketches[two], total) for one, two in pairs])
         columns = list(owned)
         program = Program(
             expected=expected,
             weights=weights,
             kappas=variance_factors(distances, expected, weights),
-            sizes=np.array([max(float(np.minimum(1.0, singles[name] / noise[name]).sum()), 1.0) for name in columns]),
+            sizes=np.array([known.cells(name) for name in columns]),
             shares=np.full(len(columns), self.one_way_weight * max(len(columns) - 1, 1)),
             owned=np.array([owned[name] for name in columns]),
         )

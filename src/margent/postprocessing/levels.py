@@ -29,7 +29,7 @@ class LevelSettings:
     its distance to the next, ``reach`` the farthest level that counts as near; ``fresh`` and ``spike`` the chances of
     a new level and of a code that sticks out at first; ``even`` imagined codes, one part on each level, that keep the
     shares from running to extremes; ``rounds`` of the fit. Columns of fewer than ``fewest`` codes have too little to
-    tell about a chain and are left as they are.
+    tell about a chain, and those of more than ``most`` would need too much memory; both are left as they are.
 
     Privacy: none: the same for all tables.
     """
@@ -43,6 +43,7 @@ class LevelSettings:
     even: float = 8.0
     rounds: int = 12
     fewest: int = 8
+    most: int = 100_000
 
 
 DEFAULT = LevelSettings()
@@ -67,7 +68,7 @@ def expected_counts(
     >>> bool((variance < 9.0).all())
     True
     """
-    if values.size < settings.fewest:
+    if not settings.fewest <= values.size <= settings.most:
         return values, variance
     deviation = math.sqrt(float(variance.mean()))
     levels = _levels(settings, deviation, max(total, float(values.max())))

@@ -89,10 +89,11 @@ def posterior(
     total, domain = max(evidence.total, 1.0), evidence.working.domain
     several = [table for table in evidence.tables if len(table.clique) > 1]
     pairs = pair_tables(several)
-    singles, noisy_singles = improved_one_ways(evidence, total)
+    one_ways = improved_one_ways(evidence, total)
+    singles = one_ways.counts
     asked = {table.clique[0]: table for table in evidence.tables if len(table.clique) == 1}
     latent = fit_latent_classes(
-        asked or noisy_singles, singles, list(pairs.values()), domain, total, settings.latent, stream, progress
+        asked or one_ways.noisy, singles, list(pairs.values()), domain, total, settings.latent, stream, progress
     )
     flat = {pair: independence(pair, singles, total) for pair in pairs}
     by_latent = {pair: latent.table(pair, total) for pair in pairs}
@@ -231,23 +232,44 @@ def pair_tables(tables: list[Table]) -> dict[Clique, Table]:
     return {pair: average(projections) for pair, projections in sorted(found.items())}
 
 
-def improved_one_ways(evidence: Evidence, total: float) -> tuple[dict[str, Counts], dict[str, Table]]:
-    """Every column's one-way from all tables that hold it, by precision, and projected to the simplex.
+@dataclass(frozen=True, eq=False)
+class OneWays:
+    """What is believed of single columns: ``counts`` on the simplex, the ``deviations`` left in them, one a code, and
+    the ``noisy`` means that they were made from (none for a column that no table holds).
 
-    Returns the projected counts and the unprojected means. Units: records.
+    Units: records. Privacy: none: post-processing.
+    """
+
+    counts: Mapping[str, Counts]
+    deviations: Mapping[str, Counts]
+    noisy: Mapping[str, Table]
+
+    def cells(self, name: str) -> float:
+        """How many codes of a column hold more than their noise; others count by their share of it. At least 1."""
+        noise = np.sqrt(self.noisy[name].variance)
+        return max(float(np.minimum(1.0, self.counts[name] / noise).sum()), 1.0)
+
+
+def improved_one_ways(evidence: Evidence, total: float) -> OneWays:
+    """Every column's one-way: the mean of all tables that hold it, by precision, as expected under its chain of levels
+    (`levels.expected_counts`), and projected to the simplex. Merged columns are projected only.
+
     Privacy: none: post-processing.
     """
     domain = evidence.working.domain
-    singles, means = {}, {}
+    counts, deviations, noisy = {}, {}, {}
     for name in domain.names:
         seen = [projected(table, (name,)) for table in evidence.tables if name in table.clique]
         if seen:
-            means[name] = average(seen)
-            counts, _ = expected_counts(means[name].values, means[name].variance, total)
-            singles[name] = norm_sub(counts, total)
+            noisy[name] = average(seen)
+            expected, variance = noisy[name].values, noisy[name].variance
+            # Codes that were kept apart for their noisy counts all look frequent: no chain can tell which are not.
+            if not evidence.working.mixed(name):
+                expected, variance = expected_counts(expected, variance, total)
+            counts[name], deviations[name] = norm_sub(expected, total), np.sqrt(variance)
         else:
-            singles[name] = np.full(domain.size(name), total / domain.size(name))
-    return singles, means
+            counts[name] = np.full(domain.size(name), total / domain.size(name))
+    return OneWays(counts, deviations, noisy)
 
 
 def _unbought(

@@ -117,8 +117,7 @@ def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
         )
         known: Evidence = evidence(so_far, working_domain(so_far))
         total = max(known.total, 1.0)
-        singles, means = improved_one_ways(known, total)
-        noise = {name: np.sqrt(mean.variance) for name, mean in means.items()}
-        apart = score_distances(scores, singles, noise, total)
+        one_ways = improved_one_ways(known, total)
+        apart = score_distances(scores, one_ways.counts, one_ways.deviations, total)
         distances |= dict(zip(scores.cliques, apart.tolist(), strict=True))
     return distances
