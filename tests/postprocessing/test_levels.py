@@ -25,7 +25,9 @@ def enumerated(
 ) -> tuple[Array, Array, Array, float, float]:
     """All paths of chain levels, fresh draws, spikes and spike levels, one by one."""
     codes, levels = fits.shape
-    moves = np.array([[near[abs(a - b)] if abs(a - b) < near.size else 0.0 for b in range(levels)] for a in range(levels)])
+    moves = np.array(
+        [[near[abs(a - b)] if abs(a - b) < near.size else 0.0 for b in range(levels)] for a in range(levels)]
+    )
     moves /= moves.sum(axis=1, keepdims=True)
     mass, posterior = 0.0, np.zeros(fits.shape)
     draws, distances, news, spikes = np.zeros(levels), np.zeros(near.size), 0.0, 0.0

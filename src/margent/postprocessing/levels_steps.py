@@ -37,9 +37,9 @@ def beliefs(
 ) -> tuple[Counts, Counts, Counts, float, float]:
     """Forward and backward over the chain: the posterior of every code's level, and the expected events behind it.
 
-    From one code to the next the level moves by d places with chance (1 - fresh) near[|d|] (renormalized at the ends) or
-    is drawn anew from ``common`` with chance ``fresh``; a code is a spike with chance ``spike``: its own level is then
-    drawn from ``common`` and the chain's goes on beneath it.
+    From one code to the next the level moves by d places with chance (1 - fresh) near[|d|] (renormalized at the ends)
+    or is drawn anew from ``common`` with chance ``fresh``; a code is a spike with chance ``spike``: its own level is
+    then drawn from ``common`` and the chain's goes on beneath it.
 
     Returns the posterior (k, G), the expected draws of each level (G), the expected moves by each distance, and the
     expected numbers of fresh levels and of spikes.
