@@ -112,7 +112,9 @@ class Dense:
         known, total = self._singles(curator, one_ways, merges)
         pairs = self._candidates(domain.merged(merges))
         if pure:
-            later = self.pure.collect(curator, budget, left, Known(pairs, known.counts, known.deviations, total, merges))
+            later = self.pure.collect(
+                curator, budget, left, Known(pairs, known.counts, known.deviations, total, merges)
+            )
             answers: tuple[Answer, ...] = (*one_ways, *later)
             return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
         scores: tuple[Scores, ...] = ()
