@@ -30,7 +30,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     from margent.errors import MargentError
 
     try:
-        app.main(args=arguments, prog_name="margent", standalone_mode=False)
+        outcome = app.main(args=arguments, prog_name="margent", standalone_mode=False)
+        # A command that leaves early has its exit code handed back here; others hand back nothing.
+        return outcome if isinstance(outcome, int) else 0
     except MargentError as fault:
         click.echo(f"margent: {fault}", err=True)
         return fault.exit_code
@@ -49,4 +51,3 @@ def run(arguments: Sequence[str] | None = None) -> int:
         for frame in traceback.extract_tb(bug.__traceback__):
             click.echo(f"  {frame.filename}:{frame.lineno} in {frame.name}", err=True)
         return 1
-    return 0

@@ -12,6 +12,7 @@ from margent.cli.plan import plan
 from margent.cli.rehearse import rehearse
 from margent.cli.runs import methods, resample, synthesize
 from margent.cli.schema import schema
+from margent.cli.selftest import selftest
 from margent.cli.sweep import sweep
 
 
@@ -46,5 +47,5 @@ def app() -> None:
     """
 
 
-for command in (schema, plan, rehearse, budget, synthesize, resample, evaluate, inspect, sweep, methods, demo):
+for command in (schema, plan, rehearse, budget, synthesize, resample, evaluate, inspect, sweep, methods, selftest, demo):
     app.add_command(command)

@@ -1,0 +1,1 @@
+"""Attacks on our own door: bounds, gates, planted privacy bugs, the self test."""

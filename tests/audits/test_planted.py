@@ -1,0 +1,43 @@
+"""The correct door passes every gate; each planted bug is caught, by the gate that is meant to."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.audits import gates
+from tests.audits.planted import BUGS, Bug
+
+GATES = tuple(dict.fromkeys(bug.gate for bug in BUGS))
+
+
+def through(gate: Callable[..., None], folder: Path) -> None:
+    gate(folder) if "folder" in inspect.signature(gate).parameters else gate()
+
+
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.__name__)
+def test_the_correct_door_passes(gate: Callable[..., None], tmp_path: Path) -> None:
+    through(gate, tmp_path)
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_caught(bug: Bug, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bug.plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        through(bug.gate, tmp_path)
+
+
+def test_there_are_enough_of_them_and_every_gate_is_needed() -> None:
+    assert len({bug.name for bug in BUGS}) == len(BUGS) >= 40
+    written = {
+        value
+        for name, value in vars(gates).items()
+        if inspect.isfunction(value)
+        and value.__module__ == gates.__name__
+        and value.__annotations__.get("return") == "None"
+        and not name.startswith("_")
+    }
+    assert written == set(GATES), "a gate that no planted bug needs proves nothing"
