@@ -286,7 +286,7 @@ def the_budget_is_never_passed() -> None:
     scale = budget.account.gaussian_scale(Fraction(1), budget.total / 7)
     cost = budget.account.gaussian_cost(Fraction(1), scale)
     charge = Charge(
-        "gate", "marginal", (("a",),), "discrete-gaussian", budget.relation, Fraction(1), scale, "gdp", least
+        "gate", "marginal", (("a",),), "discrete-gaussian", budget.relation, Fraction(1), scale, "gdp", cost
     )
 
     def spend(ledger: Ledger, charge: Charge) -> bool:
