@@ -34,6 +34,7 @@ from margent.privacy.accounting import account_named
 from margent.privacy.brackets import discrete_gaussian_law
 from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge
+from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
 from margent.privacy.requests import MarginalRequest, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge
@@ -66,7 +67,7 @@ def measured(
 ) -> tuple[NoisyMarginal, ...]:
     """The curator's answers about ``exact``, in a ledger with room enough."""
     ledger = Ledger(ROOMY)
-    asked = [MarginalRequest(names, scale) for names, scale in zip(cliques, scales, strict=True)]
+    asked = [MarginalRequest(names, Gaussian(scale)) for names, scale in zip(cliques, scales, strict=True)]
     return door.DataCurator(schema, counted(exact, domain), ledger).measure(asked, label="gate")
 
 
@@ -174,11 +175,11 @@ def _answers(start: NDArray[np.int64], changed: NDArray[np.int64], budget: Budge
     for exact in (start, changed):
         ledger = Ledger(budget)
         curator = door.DataCurator(PAIR, counted(exact), ledger, noise=_silent)
-        wanted = [MarginalRequest(names, Fraction(9)) for names in (("a",), ("b",), ("a", "b"))]
+        wanted = [MarginalRequest(names, Gaussian(Fraction(9))) for names in (("a",), ("b",), ("a", "b"))]
         stack = [answer.counts.ravel() for answer in curator.measure(wanted, label="gate")]
         for request in (
-            ScoreRequest("indif", pairs, Fraction(10**7)),
-            ScoreRequest("independence", pairs, Fraction(9), expected=flat),
+            ScoreRequest("indif", pairs, Gaussian(Fraction(10**7))),
+            ScoreRequest("independence", pairs, Gaussian(Fraction(9)), expected=flat),
         ):
             stack.append(curator.scores(request, label="gate").values)
         vectors.append(stack)
@@ -210,7 +211,9 @@ def every_answer_is_charged_at_its_price() -> None:
         ledger = Ledger(Budget(3, "1e-3", accountant=name))
         curator = door.DataCurator(PAIR, counted(exact), ledger)
         scale = curator.account.gaussian_scale(Fraction(1), ledger.budget.total / 4)
-        answers = curator.measure([MarginalRequest(("a",), scale), MarginalRequest(("b",), scale)], label="gate")
+        answers = curator.measure(
+            [MarginalRequest(("a",), Gaussian(scale)), MarginalRequest(("b",), Gaussian(scale))], label="gate"
+        )
         assert len(ledger.charges) == len(answers) == 2
         least = sum(_least_price(charge) for charge in ledger.charges)
         assert ledger.spent >= least * (1 - mpf(2) ** -100)
@@ -274,7 +277,8 @@ def charges_come_before_looks_and_stay() -> None:
         watched = Watched(counted(exact), ledger, broken)
         with contextlib.suppress(OSError):
             door.DataCurator(PAIR, watched, ledger).measure(
-                [MarginalRequest(("a",), Fraction(9)), MarginalRequest(("b",), Fraction(9))], label="gate"
+                [MarginalRequest(("a",), Gaussian(Fraction(9))), MarginalRequest(("b",), Gaussian(Fraction(9)))],
+                label="gate",
             )
         assert watched.looks
         assert all(charged == 2 for charged in watched.looks)

@@ -9,7 +9,7 @@ from margent.counts.source import CodedCounts
 from margent.privacy.budget import Budget
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
-from margent.privacy.queries import marginal_sensitivity_squared
+from margent.privacy.queries import marginal_law
 from margent.privacy.requests import MarginalRequest
 from margent.schema.domain import Domain
 from margent.schema.fields import Integer, Schema
@@ -26,6 +26,6 @@ def one_marginal(table: NDArray[np.int64], budget: Budget) -> NDArray[np.int64]:
     domain = Domain(("cell",), (table.size,))
     schema = Schema([Integer("cell", 0, table.size - 1, bins=table.size)], unit="row")
     curator = DataCurator(schema, CodedCounts([codes], domain), Ledger(budget))
-    scale = curator.account.gaussian_scale(marginal_sensitivity_squared(budget.relation), budget.total)
-    (answer,) = curator.measure([MarginalRequest(("cell",), scale)], label="audit")
+    law = marginal_law(budget.total, budget.relation, curator.account)
+    (answer,) = curator.measure([MarginalRequest(("cell",), law)], label="audit")
     return answer.counts
