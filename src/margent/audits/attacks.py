@@ -5,9 +5,9 @@ A `Door` is whatever answers for a table: the real curator in the self test, a p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,7 @@ def mu_of(budget: Budget) -> float:
 
     Privacy: none: public arithmetic.
 
-    >>> round(mu_of(Budget(1, 1e-6)), 3)
-    0.236
+    >>> round(mu_of(Budget(1, 1e-6)), 4)
+    0.2367
     """
-    return float(2 * Fraction(budget.total)) ** 0.5
+    return math.sqrt(2 * budget.total)

@@ -33,14 +33,14 @@ def binomial_tail(successes: int, trials: int, chance: float) -> float:
 def _log_masses(trials: int, chance: float) -> NDArray[np.float64]:
     """log Pr[X = k] for k = 0 .. trials."""
     counts = np.arange(trials + 1)
-    return _log_ways(trials) + counts * math.log(chance) + (trials - counts) * math.log1p(-chance)
+    return np.asarray(_log_ways(trials) + counts * math.log(chance) + (trials - counts) * math.log1p(-chance))
 
 
 @lru_cache(maxsize=8)
 def _log_ways(trials: int) -> NDArray[np.float64]:
     """log of the number of ways to choose k of ``trials``, k = 0 .. trials."""
     factorials = np.array([math.lgamma(count + 1) for count in range(trials + 1)])
-    return factorials[-1] - factorials - factorials[::-1]
+    return np.asarray(factorials[-1] - factorials - factorials[::-1])
 
 
 def chance_at_most(successes: int, trials: int, alpha: float) -> float:

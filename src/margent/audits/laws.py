@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -73,7 +74,7 @@ def misfit(draws: NDArray[np.int64], law: DiscreteLaw) -> float:
         return 0.0
     statistic = float(((got - want) ** 2 / want).sum())
     spread = 2 / (9 * freedom)
-    return ((statistic / freedom) ** (1 / 3) - (1 - spread)) / spread**0.5
+    return float(((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread))
 
 
 def scale_misfit(draws: NDArray[np.int64], law: DiscreteLaw) -> float:
@@ -87,7 +88,7 @@ def scale_misfit(draws: NDArray[np.int64], law: DiscreteLaw) -> float:
     outcomes = np.arange(first, first + masses.size, dtype=np.float64)
     second, fourth = float((masses * outcomes**2).sum()), float((masses * outcomes**4).sum())
     mean = float((draws.astype(np.float64) ** 2).mean())
-    return (mean - second) / ((fourth - second**2) / draws.size) ** 0.5
+    return (mean - second) / math.sqrt((fourth - second**2) / draws.size)
 
 
 def limit(alpha: float) -> float:

@@ -13,6 +13,7 @@ from margent.cli.rehearse import rehearse
 from margent.cli.runs import methods, resample, synthesize
 from margent.cli.schema import schema
 from margent.cli.selftest import selftest
+from margent.cli.statement import statement
 from margent.cli.sweep import sweep
 
 
@@ -47,5 +48,5 @@ def app() -> None:
     """
 
 
-for command in (schema, plan, rehearse, budget, synthesize, resample, evaluate, inspect, sweep, methods, selftest, demo):
+for command in (schema, plan, rehearse, budget, synthesize, resample, evaluate, inspect, sweep, methods, statement, selftest, demo):
     app.add_command(command)

@@ -49,6 +49,24 @@ def whole_folder(out: Path) -> Iterator[Path]:
         raise
 
 
+def whole_file(out: Path, content: bytes) -> None:
+    """Write one file under a temporary name beside ``out`` and rename it on success; on any failure leave nothing.
+
+    Raises: UsageError when ``out`` exists.
+    """
+    refuse_existing(out)
+    draft = out.absolute().with_name(f".{out.name}.{secrets.token_hex(8)}.part")
+    try:
+        draft.write_bytes(content)
+        _flush(draft)
+        refuse_existing(out)
+        draft.rename(out.absolute())
+        _flush(draft.parent)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
 def _flush(path: Path) -> None:
     if path.is_dir() and os.name == "nt":
         return  # folders cannot be opened for flushing there

@@ -168,17 +168,28 @@ def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
     may stop a run.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     batch.validate()
     for column in batch.columns:
-        parts = [column.indices, column.dictionary] if pa.types.is_dictionary(column.type) else [column]
-        if len(parts) == 2:
-            column.validate(full=pa.types.is_integer(column.dictionary.type) or _is_text(column.dictionary.type))
-        for part in parts:
-            if _is_text(part.type):
-                wide = pa.types.is_large_string(part.type) or pa.types.is_large_binary(part.type)
-                part.view(pa.large_binary() if wide else pa.binary()).validate(full=True)
+        values = column
+        if pa.types.is_dictionary(column.type):
+            values = column.dictionary
+            places = column.indices.drop_null()
+            if len(places) and not 0 <= pc.min(places).as_py() <= pc.max(places).as_py() < len(column.dictionary):
+                raise ValueError("an index points outside its dictionary")
+        if _is_text(values.type):
+            wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
+            values.view(pa.large_binary() if wide else pa.binary()).validate(full=True)
     return batch
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether values of this type lie in a buffer that offsets point into."""
+    import pyarrow as pa
+
+    is_one_of = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    return any(is_one(kind) for is_one in is_one_of)
 
 
 def _ipc_reader(file: Any, options: Any) -> Any:

@@ -1,0 +1,169 @@
+"""The facts of a privacy officer's statement: two printable pages made from a release, for a person who signs.
+
+Every figure comes from the release (and, for earlier releases, from the operator's budget file); no row is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from margent.privacy.budget import Budget
+from margent.release.promise import number, what_epsilon_means, what_was_spent, who_is_protected
+from margent.report.pages import page
+from margent.schema.fields import PersonUnit
+from margent.transcript import Transcript
+
+BELIEFS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
+"""How likely a reader thought something before: the rows of the table of beliefs."""
+
+QUESTIONS = (
+    ("Definition", "What is the privacy unit?", "unit"),
+    ("Definition", "What are the privacy parameters, and what do they mean?", "parameters"),
+    ("Definition", "Which neighboring tables are protected against each other?", "relation"),
+    ("Trust", "Who is trusted with the raw data?", "trust"),
+    ("Mechanism", "Which mechanisms add the noise, and are they exact?", "mechanism"),
+    ("Mechanism", "Where does the randomness come from?", "randomness"),
+    ("Composition", "How are several answers, and several releases, added up?", "composition"),
+    ("Data", "What was treated as public?", "public"),
+    ("Data", "What happens to outliers, missing and malformed values?", "cells"),
+    ("Utility", "How can a reader see how accurate the table is?", "utility"),
+    ("Exposure", "What else could reveal rows: time, memory, evaluation?", "exposure"),
+)
+"""Questions that NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees) tells a buyer to ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """One line of the operator's budget file. Units: ``epsilon`` and ``delta`` as they were asked for."""
+
+    when: str
+    epsilon: Fraction
+    delta: Fraction
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the operator's budget file says of the data set that a release belongs to."""
+
+    data_set: str
+    epsilon: Fraction
+    delta: Fraction
+    share_spent: float
+    runs: Sequence[EarlierRun]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Outcome of the self test on the machine that printed the statement."""
+
+    passed: bool
+    lines: Sequence[str]
+
+
+def belief_after(before: Fraction, epsilon: Fraction) -> float:
+    """The most that a belief of ``before`` can become: p e^eps / (1 - p + p e^eps).
+
+    Privacy: none: arithmetic on options.
+
+    >>> round(belief_after(Fraction(1, 100), Fraction(1)), 4)
+    0.0267
+    """
+    odds = float(before / (1 - before)) * math.exp(min(float(epsilon), 700.0))
+    return odds / (1 + odds)
+
+
+def statement(
+    transcript: Transcript,
+    budget: Budget,
+    summary: dict[str, Any],
+    *,
+    account: Account | None = None,
+    verdict: Verdict | None = None,
+) -> str:
+    """The statement as one self-contained HTML page that prints on two sheets.
+
+    Privacy: a function of the release and, where given, of the operator's budget file: keep it out of a release
+    folder then, since the file's other runs are no part of the promise.
+    """
+    epsilons = sorted({Fraction(1, 2), Fraction(1), budget.epsilon, 2 * budget.epsilon})
+    return page(
+        "statement.html",
+        title=transcript.schema.name or "Synthetic table",
+        summary=summary,
+        protected=who_is_protected(transcript.schema, budget),
+        meaning=what_epsilon_means(budget),
+        spent=what_was_spent(transcript, budget),
+        provenance=transcript.schema.provenance or "",
+        epsilons=[number(epsilon) for epsilon in epsilons],
+        own=number(budget.epsilon),
+        beliefs=[
+            (belief_words(before), [belief_words(belief_after(before, epsilon)) for epsilon in epsilons])
+            for before in BELIEFS
+        ],
+        factor=number(Fraction(math.exp(min(float(budget.epsilon), 700.0)))),
+        delta=number(budget.delta),
+        exact=budget.delta == 0,
+        answers=_answers(transcript, budget),
+        questions=[(topic, question, said) for topic, question, said in _questions(transcript, budget)],
+        account=account,
+        number=number,
+        verdict=verdict,
+    )
+
+
+def belief_words(share: Fraction | float) -> str:
+    """A probability as a percentage; never shown as certain.
+
+    >>> belief_words(0.0267), belief_words(0.99999)
+    ('2.7 %', 'above 99.9 %')
+    """
+    if share > 0.999:
+        return "above 99.9 %"
+    return f"{100 * float(share):.2g} %" if share < 0.995 else f"{100 * float(share):.1f} %"
+
+
+def _answers(transcript: Transcript, budget: Budget) -> list[tuple[str, int, str]]:
+    """What was asked, how many answers, and which share of the budget, by purpose."""
+    lines: dict[str, list[Any]] = {}
+    for charge in transcript.charges:
+        line = lines.setdefault(charge.label, [0, Fraction(0)])
+        line[0] += 1
+        line[1] += charge.cost
+    return [(label, count, f"{100 * float(cost / budget.total):.1f} %") for label, (count, cost) in lines.items()]
+
+
+def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, str]]:
+    """The questions of SP 800-226 with this release's answers."""
+    laws = sorted({charge.mechanism.replace("-", " ") for charge in transcript.charges})
+    unit = transcript.schema.unit
+    said = {
+        "unit": f"One person, named by the column {unit.field!r}."
+        if isinstance(unit, PersonUnit)
+        else "One row of the table. Where a person has several rows, each row is protected, not the person.",
+        "parameters": f"Epsilon {number(budget.epsilon)}, delta {number(budget.delta)}: the table of beliefs above.",
+        "relation": {
+            "add-remove": "Tables that differ by one unit more or less; the number of records is protected too.",
+            "replace": "Tables that differ in one unit's values; the number of records is public.",
+        }.get(str(budget.relation), str(budget.relation)),
+        "trust": "The operator and the machine that ran Margent (the central model). Nobody else.",
+        "mechanism": f"{', '.join(laws).capitalize()}: exact draws in whole numbers, no rounding of real numbers. Proofs "
+        "come with the program.",
+        "randomness": "The operating system, through AES-256 in counter mode. The published seed governs sampling of "
+        "rows from noisy answers only.",
+        "composition": f"By the {budget.accountant} account, every charge written before the data was looked at; "
+        "releases under one budget file add up to its cap.",
+        "public": "The schema: names, types, categories, bounds and bins. "
+        + (f"Its author says where they come from: {transcript.schema.provenance}" if transcript.schema.provenance else ""),
+        "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: a cell "
+        "that is never published as a value. None can stop a run or change its shape.",
+        "utility": "release.html shows every noisy answer beside the synthetic table with its error; anything computed "
+        "from the real rows is marked INTERNAL and is no part of the release.",
+        "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "
+        "comparing them with the real table is outside the promise.",
+    }  # fmt: skip
+    return [(topic, question, said[key].strip()) for topic, question, key in QUESTIONS]
