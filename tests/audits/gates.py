@@ -156,12 +156,13 @@ def answers_move_no_more_than_registered() -> None:
     heavy[0, 0] = 16
     mixed = np.array([[3, 0, 1, 0], [0, 2, 0, 0], [1, 1, 4, 0], [0, 0, 0, 0]], dtype=np.int64)
     twisted = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=np.int64)
-    for relation, start in product(("add-remove", "replace"), (heavy, mixed, twisted)):
-        budget = Budget(10_000, "0.001", accountant="zcdp", relation=relation)
+    units = ({}, {"relation": "replace"}, {"person_rows": 3})
+    for unit, start in product(units, (heavy, mixed, twisted)):
+        budget = Budget(10_000, "0.001", accountant="zcdp", **unit)
         for cell in range(16):
             changed = start.copy()
-            changed.ravel()[cell] += 1
-            if relation == "replace":
+            changed.ravel()[cell] += budget.person_rows or 1
+            if budget.relation == "replace":
                 changed.ravel()[int(np.argmax(start))] -= 1
             for charge, moved in zip(*_answers(start, changed, budget), strict=True):
                 assert moved <= charge.sensitivity_squared, charge.query

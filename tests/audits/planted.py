@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from margent import pipeline
 from margent.counts import source
 from margent.privacy import curator, exponential, gdp, ledger, noise, queries, scores
+from margent.privacy.neighbors import Neighbors
 from tests.audits import gates
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -219,7 +220,7 @@ def too_much_left(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ledger.Ledger, "left", property(lambda self: self._total * Fraction(12, 10) - self._spent))
 
 
-def score_sensitivity(rule: Callable[[str, int, str], Fraction]) -> Plant:
+def score_sensitivity(rule: Callable[[str, int, Neighbors], Fraction]) -> Plant:
     return lambda patch: patch.setattr(queries, "score_sensitivity_squared", rule)
 
 
@@ -376,22 +377,42 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "replacing a record taken for one change",
         gates.answers_move_no_more_than_registered,
-        setting("margent.privacy.queries.marginal_sensitivity_squared", lambda relation: Fraction(1)),
+        setting(
+            "margent.privacy.queries.marginal_sensitivity_squared", lambda neighbors: Fraction(neighbors.unit_rows**2)
+        ),
     ),
     Bug(
         "PrivSyn's constant under replacement",
         gates.answers_move_no_more_than_registered,
-        score_sensitivity(lambda kind, count, relation: genuine_scores(kind, count, "add-remove")),
+        score_sensitivity(
+            lambda kind, count, neighbors: genuine_scores(kind, count, Neighbors("add-remove", neighbors.person_rows))
+        ),
+    ),
+    Bug(
+        "a person's rows taken for one row",
+        gates.answers_move_no_more_than_registered,
+        setting(
+            "margent.privacy.queries.marginal_sensitivity_squared",
+            lambda neighbors: Fraction(2 if neighbors.relation == "replace" else 1),
+        ),
+    ),
+    Bug(
+        "a person's rows taken for as many persons",
+        gates.answers_move_no_more_than_registered,
+        setting(
+            "margent.privacy.queries.marginal_sensitivity_squared",
+            lambda neighbors: Fraction(2 if neighbors.relation == "replace" else neighbors.unit_rows),
+        ),
     ),
     Bug(
         "scores: the root of m forgotten",
         gates.answers_move_no_more_than_registered,
-        score_sensitivity(lambda kind, count, relation: genuine_scores(kind, 1, relation)),
+        score_sensitivity(lambda kind, count, neighbors: genuine_scores(kind, 1, neighbors)),
     ),
     Bug(
         "InDif taken for a sensitivity of one",
         gates.answers_move_no_more_than_registered,
-        score_sensitivity(lambda kind, count, relation: genuine_scores(kind, count, relation) / 16),
+        score_sensitivity(lambda kind, count, neighbors: genuine_scores(kind, count, neighbors) / 16),
     ),
     Bug(
         "expectations from the exact margins",

@@ -26,6 +26,6 @@ def one_marginal(table: NDArray[np.int64], budget: Budget) -> NDArray[np.int64]:
     domain = Domain(("cell",), (table.size,))
     schema = Schema([Integer("cell", 0, table.size - 1, bins=table.size)], unit="row")
     curator = DataCurator(schema, CodedCounts([codes], domain), Ledger(budget))
-    law = marginal_law(budget.total, budget.relation, curator.account)
+    law = marginal_law(budget.total, budget.neighbors, curator.account)
     (answer,) = curator.measure([MarginalRequest(("cell",), law)], label="audit")
     return answer.counts

@@ -48,5 +48,19 @@ def app() -> None:
     """
 
 
-for command in (schema, plan, rehearse, budget, synthesize, resample, evaluate, inspect, sweep, methods, statement, selftest, demo):
+for command in (
+    schema,
+    plan,
+    rehearse,
+    budget,
+    synthesize,
+    resample,
+    evaluate,
+    inspect,
+    sweep,
+    methods,
+    statement,
+    selftest,
+    demo,
+):
     app.add_command(command)

@@ -151,16 +151,15 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
             "replace": "Tables that differ in one unit's values; the number of records is public.",
         }.get(str(budget.relation), str(budget.relation)),
         "trust": "The operator and the machine that ran Margent (the central model). Nobody else.",
-        "mechanism": f"{', '.join(laws).capitalize()}: exact draws in whole numbers, no rounding of real numbers. Proofs "
-        "come with the program.",
+        "mechanism": f"{', '.join(laws).capitalize()}: exact draws in whole numbers, no rounding of real numbers. "
+        "Proofs come with the program.",
         "randomness": "The operating system, through AES-256 in counter mode. The published seed governs sampling of "
         "rows from noisy answers only.",
         "composition": f"By the {budget.accountant} account, every charge written before the data was looked at; "
         "releases under one budget file add up to its cap.",
-        "public": "The schema: names, types, categories, bounds and bins. "
-        + (f"Its author says where they come from: {transcript.schema.provenance}" if transcript.schema.provenance else ""),
-        "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: a cell "
-        "that is never published as a value. None can stop a run or change its shape.",
+        "public": "The schema: names, types, categories, bounds and bins; its author answers for where they come from.",
+        "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: a "
+        "cell that is never published as a value. None can stop a run or change its shape.",
         "utility": "release.html shows every noisy answer beside the synthetic table with its error; anything computed "
         "from the real rows is marked INTERNAL and is no part of the release.",
         "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "

@@ -1,0 +1,114 @@
+"""The statement: what it says, what it refuses, and that it prints on two sheets."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from margent.cli import run
+from margent.release.officer import belief_after, belief_words
+
+
+@pytest.fixture
+def budget_file(tmp_path: Path) -> Path:
+    path = tmp_path / "people.budget"
+    assert run(["budget", "init", str(path), "--data-set", "people <b>of</b> Ys", "--epsilon", "3"]) == 0
+    return path
+
+
+@pytest.fixture
+def releases(budget_file: Path, people_csv: Path, people_schema: Path, tmp_path: Path) -> list[Path]:
+    made = []
+    for epsilon in ("0.5", "1"):
+        made.append(tmp_path / f"OUT{epsilon}")
+        assert run(["synthesize", str(people_csv), "--schema", str(people_schema), "--epsilon", epsilon,
+                    "--budget", str(budget_file), "-o", str(made[-1])]) == 0  # fmt: skip
+    return made
+
+
+def words(page: Path) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.read_text()))
+
+
+def test_it_says_what_a_privacy_officer_asks(releases: list[Path], budget_file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "statement.html"
+    assert run(["statement", str(releases[1]), "--budget", str(budget_file), "--no-selftest", "-o", str(page)]) == 0
+    said = words(page)
+    assert "every single row: whether it was in the table" in said
+    assert "by a factor of at most 2.72 (epsilon 1)" in said
+    assert "at most 2.7 %" in said
+    assert "Relatives and households" in said
+    assert "epsilon 0.5, delta 1e-09" in said
+    assert "(this release)" in said
+    assert "made up for the tests" in said
+    assert "Not run." in said
+    assert "<b>of</b>" not in page.read_text()
+    assert said.count("SP 800-226") == 1
+
+
+def test_without_a_budget_file_it_says_that_releases_add_up(releases: list[Path], tmp_path: Path) -> None:
+    page = tmp_path / "statement.html"
+    assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(page)]) == 0
+    assert "counts this release alone" in words(page)
+
+
+def test_the_wrong_budget_file_is_refused(
+    releases: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.budget"
+    assert run(["budget", "init", str(other), "--data-set", "others", "--epsilon", "3"]) == 0
+    assert (
+        run(["statement", str(releases[0]), "--budget", str(other), "--no-selftest", "-o", str(tmp_path / "s.html")])
+        == 4
+    )
+    assert "holds no run of" in capsys.readouterr().err
+    assert not (tmp_path / "s.html").exists()
+
+
+def test_it_is_never_written_into_a_release_nor_over_a_file(releases: list[Path], tmp_path: Path) -> None:
+    inside = releases[0] / "statement.html"
+    assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(inside)]) == 2
+    assert not inside.exists()
+    taken = tmp_path / "taken.html"
+    taken.write_text("mine")
+    assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(taken)]) == 2
+    assert taken.read_text() == "mine"
+
+
+def test_a_failing_self_test_is_said_and_ends_with_an_error(
+    releases: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from margent.audits import selftest
+
+    findings = (selftest.Finding("noise", False, "it was silent", 0.1),)
+    monkeypatch.setattr(selftest, "self_test", lambda **_: findings)
+    page = tmp_path / "s.html"
+    assert run(["statement", str(releases[0]), "-o", str(page)]) == 1
+    assert "FAILED on the machine" in words(page)
+
+
+def test_beliefs() -> None:
+    assert belief_after(Fraction(1, 2), Fraction(10**6)) == 1
+    assert belief_after(Fraction(1, 100), Fraction(1)) == pytest.approx(0.0267, abs=5e-5)
+    assert [belief_words(share) for share in (0.01, 0.5, 0.731, 0.996, 0.9999)] == [
+        "1 %", "50 %", "73 %", "99.6 %", "above 99.9 %",
+    ]  # fmt: skip
+
+
+def test_it_prints_on_two_sheets(releases: list[Path], budget_file: Path, tmp_path: Path) -> None:
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("no chromium here to print with")
+    page, sheets = tmp_path / "statement.html", tmp_path / "statement.pdf"
+    assert run(["statement", str(releases[1]), "--budget", str(budget_file), "-o", str(page)]) == 0
+    subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--print-to-pdf={sheets}", "--no-pdf-header-footer",
+         f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    assert len(re.findall(rb"/Type\s*/Page\b", sheets.read_bytes())) == 2
