@@ -19,9 +19,9 @@ lint: .venv/ready
 types: .venv/ready
 	.venv/bin/mypy
 
-# The long proofs: every scale of the grid, wide enumerations, long statistical runs.
+# The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, neighbors.
 audit: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/privacy
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/privacy tests/audits tests/hostile --durations=20
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -56,7 +56,7 @@ def test_schema_files(tmp_path: Path) -> None:
         path.write_bytes(data)
         read_schema(path)
 
-    tried("schema", json.dumps(SCHEMA, indent=1).encode(), attempt, rounds(3000, 400_000), SchemaError)
+    tried("schema", json.dumps(SCHEMA, indent=1).encode(), attempt, rounds(3300, 400_000), SchemaError)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_tables(kind: str, count: int, tmp_path: Path) -> None:
                 for name, column in zip(codec.domain.names, codes, strict=True):
                     assert not len(column) or int(column.max()) < codec.domain.size(name)
 
-    tried(kind, table_bytes(kind, tmp_path), attempt, rounds(count, 100 * count), (SchemaError, TableError))  # type: ignore[arg-type]
+    tried(kind, table_bytes(kind, tmp_path), attempt, rounds(count, 80 * count), (SchemaError, TableError))  # type: ignore[arg-type]
 
 
 def test_a_planted_reader_is_caught(tmp_path: Path) -> None:
