@@ -46,7 +46,7 @@ SYNTHESIZERS: list[Synthesizer] = [Descent(), Gum()]
 
 def requests_of(cliques: Sequence[Clique], budget: Budget, merged: bool = False) -> list[MarginalRequest]:
     """Every table for the same part of the budget."""
-    unit = marginal_sensitivity_squared(budget.relation)
+    unit = marginal_sensitivity_squared(budget.neighbors)
     scale_squared = budget.account.gaussian_scale(unit, budget.total / len(cliques))
     return [MarginalRequest(names, Gaussian(scale_squared), merged=merged and len(names) > 1) for names in cliques]
 
