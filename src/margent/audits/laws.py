@@ -20,6 +20,7 @@ def wrong_brackets(law: DiscreteLaw, bits: int) -> int:
 
     Privacy: none: constants of a public law.
 
+    >>> from fractions import Fraction
     >>> from margent.privacy.brackets import discrete_gaussian_law
     >>> wrong_brackets(discrete_gaussian_law(Fraction(5)), 64)
     0
