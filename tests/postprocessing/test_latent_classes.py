@@ -279,12 +279,35 @@ def test_the_same_stream_gives_the_same_bytes() -> None:
 def test_less_noise_supports_more_classes_within_bounds() -> None:
     true = law(2)
     tables = {names: true.table(names, 5_000.0) for names in [("a",), ("b",), ("c",), ("a", "b")]}
-    few = LatentSettings(steps=1, classes=(3, 40))
+    few = LatentSettings(steps=1, classes=(3, 40), fits=1)
     made = [fitted(tables, DOMAIN, 5_000.0, variance=variance, settings=few) for variance in (1e9, 2500.0, 1e-4)]
     counts = [each.weights.size for each in made]
     assert counts[0] == 3
     assert 3 < counts[1] < 40
     assert counts[2] == 40
+
+
+def test_several_fits_are_averaged() -> None:
+    """The tables of three fits are the mean of those of each, and the first fit is the one alone."""
+    true = law(3, 4)
+    tables = {names: true.table(names, 900.0) for names in [("a",), ("b",), ("c",), ("a", "b"), ("b", "c")]}
+    one, three = (
+        fitted(tables, DOMAIN, 900.0, settings=LatentSettings(steps=20, fits=fits), stream=Stream(4, "fit"))
+        for fits in (1, 3)
+    )
+    size = one.weights.size
+    assert three.weights.size == 3 * size
+    parts = [
+        LatentClasses(DOMAIN, STARTS, 3 * three.weights[start : start + size], three.shares[:, start : start + size])
+        for start in (0, size, 2 * size)
+    ]
+    np.testing.assert_array_equal(parts[0].shares, one.shares)
+    np.testing.assert_allclose(parts[0].weights, one.weights)
+    assert not np.allclose(parts[1].shares, parts[0].shares)
+    assert not np.allclose(parts[2].shares, parts[1].shares)
+    for names in [("a", "b"), ("a", "c"), ("a", "b", "c")]:
+        mean = np.mean([part.table(names, 900.0) for part in parts], axis=0)
+        np.testing.assert_allclose(three.table(names, 900.0), mean, rtol=1e-9)
 
 
 SHAPES: dict[str, tuple[Domain, dict[Clique, Array], float]] = {

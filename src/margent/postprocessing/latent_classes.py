@@ -8,7 +8,9 @@ the prior to which `margent.postprocessing.posterior` shrinks each table, and re
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +28,13 @@ class LatentSettings:
     """How many classes, how long to fit and how strongly to hold them to the one-ways.
 
     K = ``richness`` sqrt(n / s) within ``classes``, s the middling noise of the tables: less noise supports more
-    classes. ``spread`` penalizes n sum_k pi_k KL(p_k || q), ``pull`` keeps every share near its one-way.
+    classes. ``fits`` such laws are fitted from different starts, and their mean is a law of so many times K classes.
+    ``spread`` penalizes n sum_k pi_k KL(p_k || q), ``pull`` keeps every share near its one-way.
     """
 
     richness: float = 2.0
     classes: tuple[int, int] = (16, 96)
+    fits: int = 2
     steps: int = 300
     rate: float = 0.05
     spread: float = 0.01
@@ -99,7 +103,9 @@ def fit_latent_classes(
     stream: Stream,
     progress: Callable[[float], None],
 ) -> LatentClasses:
-    """Fit pi and p by weighted least squares to one-ways and pairs, with Adam on logits.
+    """Fit pi and p by weighted least squares to one-ways and pairs: the mean of several fits from different starts.
+
+    What a fit makes up differs from fit to fit and averages out; what the tables say is in all of them.
 
     Shapes: ``base`` gives each column's best one-way q (non-negative), ``one_ways`` the noisy ones.
     Units: records; internally shares of ``total``.
@@ -111,6 +117,32 @@ def fit_latent_classes(
         alone = [np.maximum(base[name], 0.0) for name in domain.names]
         even = [values / values.sum() if values.sum() > 0 else values + 1 / values.size for values in alone]
         return LatentClasses(domain, starts, np.ones(1), np.concatenate([*even, np.zeros(0)])[:, np.newaxis])
+    # Every fit has words of its own, so its bytes do not depend on who makes it when.
+    streams = [Stream(stream.seed64() >> 1, "fit", str(number)) for number in range(settings.fits)]
+    tables = one_ways, base, pairs, domain, total, settings
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
+        others = [workers.submit(_fit, *tables, own, lambda share: None) for own in streams[1:]]
+        fitted = [_fit(*tables, streams[0], progress), *(other.result() for other in others)]
+    return LatentClasses(
+        domain,
+        starts,
+        np.concatenate([fit.weights for fit in fitted]) / len(fitted),
+        np.concatenate([fit.shares for fit in fitted], axis=1),
+    )
+
+
+def _fit(
+    one_ways: Mapping[str, Table],
+    base: Mapping[str, NDArray[np.float64]],
+    pairs: Sequence[Table],
+    domain: Domain,
+    total: float,
+    settings: LatentSettings,
+    stream: Stream,
+    progress: Callable[[float], None],
+) -> LatentClasses:
+    """One fit, with Adam on logits."""
+    starts = np.cumsum([0, *domain.sizes]).astype(np.int64)
     floor = [np.maximum(base[name], 0.5) for name in domain.names]
     q = np.concatenate([values / values.sum() for values in floor])
     noise = sorted(math.sqrt(float(table.variance.mean())) for table in pairs)
