@@ -33,9 +33,9 @@ class LatentSettings:
     """
 
     richness: float = 2.0
-    classes: tuple[int, int] = (16, 96)
+    classes: tuple[int, int] = (16, 80)
     fits: int = 2
-    steps: int = 300
+    steps: int = 250
     rate: float = 0.05
     spread: float = 0.01
     pull: float = 30.0
