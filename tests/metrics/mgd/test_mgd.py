@@ -103,7 +103,13 @@ def instance(draw: st.DrawFn) -> tuple[list[Attribute], list[Any], NDArray[Any],
     top = draw(st.sampled_from([2, 5, 20]))
     real, synthetic = rng.integers(0, top, shape), rng.integers(0, draw(st.sampled_from([2, 5, 20])), shape)
     real *= rng.random(shape) < 0.6
-    return attributes, weights, real, synthetic, draw(st.sampled_from([Fraction(0), Fraction(1), Fraction(2), Fraction(3, 2)]))
+    return (
+        attributes,
+        weights,
+        real,
+        synthetic,
+        draw(st.sampled_from([Fraction(0), Fraction(1), Fraction(2), Fraction(3, 2)])),
+    )
 
 
 @settings(max_examples=250, deadline=None)
@@ -218,10 +224,14 @@ def test_a_long_path_is_certified(size: int) -> None:
 def test_a_larger_flow_is_certified_and_needs_all_three_axes() -> None:
     rng = np.random.default_rng(7)
     shape, names = (12, 20, 15), ("m", "n", "t")
-    kinds = {"m": Attribute("m", 12, 12, "order"), "n": Attribute("n", 20, 20, "tree"), "t": Attribute("t", 15, 15, "tree")}
+    kinds = {
+        "m": Attribute("m", 12, 12, "order"),
+        "n": Attribute("n", 20, 20, "tree"),
+        "t": Attribute("t", 15, 15, "tree"),
+    }
     mean = rng.gamma(0.3, 5, shape)
     real, synthetic = rng.poisson(mean), rng.poisson(mean * rng.gamma(2, 0.5, shape))
-    result = mgd({names: real}, {names: synthetic}, kinds, weights={name: 1 for name in names})
+    result = mgd({names: real}, {names: synthetic}, kinds, weights=dict.fromkeys(names, 1))
     assert result.exact
     assert all(cost > 0 for cost in result.attributes.values())
     apart = mgd({names: real}, {names: synthetic}, kinds)

@@ -33,7 +33,9 @@ class Certificate:
 
 def left_over(outflow: Ints, least: Ints, most: Ints) -> Ints:
     """Records over (positive) or short (negative) of each cell's tolerance after the moves."""
-    return np.maximum(least - outflow, 0) - np.maximum(outflow - most, 0)
+    over: Ints = np.maximum(least - outflow, 0)
+    short: Ints = np.maximum(outflow - most, 0)
+    return over - short
 
 
 def price_terms(price: Ints, least: Ints, most: Ints) -> Ints:

@@ -55,7 +55,9 @@ def axes_of(
             raise UsageError(f"weight of {one.name!r}: must be above 0 (math.inf: nothing is moved along it)")
         finite[one.name] = Fraction(str(weight)) if isinstance(weight, float) else Fraction(weight)
     total = sum(finite.values(), Fraction(0))
-    return tuple(Axis(one, finite[one.name] / total / _places(one) if one.name in finite else None) for one in attributes)
+    return tuple(
+        Axis(one, finite[one.name] / total / _places(one) if one.name in finite else None) for one in attributes
+    )
 
 
 def _places(attribute: Attribute) -> int:

@@ -69,7 +69,7 @@ def _inflows(least: Ints, most: Ints, steps: Ints, unit: int, flow: Ints) -> Non
         elif out - most[v] >= zero_to[v - 1]:
             arriving = out - most[v]
         else:
-            arriving = max(max(out - most[v], zero_from[v - 1]), min(0, min(out - least[v], zero_to[v - 1])))
+            arriving = max(out - most[v], zero_from[v - 1], min(0, out - least[v], zero_to[v - 1]))
         out = max(low[v - 1], min(high[v - 1], arriving))
         flow[v - 1] = out
 
@@ -90,7 +90,7 @@ def _prices(least: Ints, most: Ints, steps: Ints, unit: int, flow: Ints, net: In
     for v in range(k - 2, -1, -1):
         c, f = steps[v], flow[v]
         down, up = price[v + 1] + (c if f > 0 else -c), price[v + 1] + (-c if f < 0 else c)
-        price[v] = max(max(down, low[v]), min(min(up, high[v]), 0))
+        price[v] = max(down, low[v], min(up, high[v], 0))
 
 
 @compiled

@@ -81,7 +81,7 @@ def planned(
             made[live[0]] += int(np.abs(flow).sum())
         elif low.shape[1] > largest:
             complete = False
-            moved, prices = moved, _constant(low, high, unit)
+            prices = _constant(low, high, unit)
         elif low.size:
             chosen = [replace(axes[place].attribute, size=size) for place, size in zip(live, shape, strict=True)]
             net = network(chosen, shape, [steps[place] for place in live])
@@ -95,7 +95,7 @@ def planned(
 
 
 def _constant(low: Ints, high: Ints, unit: int) -> Ints:
-    """One price for all cells of a problem, the best of -unit, 0 and unit: it only sees what is over or short in sum."""
+    """One price for all cells of a problem, the best of -unit, 0 and unit: it sees sums alone."""
     over, short = low.sum(axis=1), -high.sum(axis=1)
     best = np.where(over > np.maximum(short, 0), unit, np.where(short > 0, -unit, 0))
     return np.broadcast_to(best[:, None], low.shape).copy()
