@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +85,17 @@ def people_schema(tmp_path: Path) -> Path:
     path = tmp_path / "people.schema.json"
     path.write_text(json.dumps(SCHEMA))
     return path
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder in memory where there is one: tests that write a file thousands of times would wait for disks."""
+    memory = Path("/dev/shm")
+    if not (memory.is_dir() and os.access(memory, os.W_OK)):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

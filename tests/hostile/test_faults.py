@@ -134,12 +134,12 @@ def partial_after_kill(program: str, root: Path, delay: float) -> bool:
     return any(sorted(path.stat().st_size for path in folder.iterdir()) != [20000] * 5 for folder in finished)
 
 
-def test_killed_writers_leave_whole_folders_only(tmp_path: Path) -> None:
+def test_killed_writers_leave_whole_folders_only(scratch: Path) -> None:
     kills = rounds(200, 2000)
-    partial = [partial_after_kill(WRITER, tmp_path / str(kill), 0.01 + 0.0007 * (kill % 97)) for kill in range(kills)]
+    partial = [partial_after_kill(WRITER, scratch / str(kill), 0.01 + 0.0007 * (kill % 97)) for kill in range(kills)]
     assert sum(partial) == 0
     # The same check sees a writer that works under the final name.
-    naive = [partial_after_kill(NAIVE, tmp_path / f"n{kill}", 0.01 + 0.0007 * kill) for kill in range(30)]
+    naive = [partial_after_kill(NAIVE, scratch / f"n{kill}", 0.01 + 0.0007 * kill) for kill in range(30)]
     assert sum(naive) > 0
 
 

@@ -49,8 +49,8 @@ def tried(
     assert refused > 0, f"{name}: nothing was refused: the mutations do no damage"
 
 
-def test_schema_files(tmp_path: Path) -> None:
-    path = tmp_path / "s.json"
+def test_schema_files(scratch: Path) -> None:
+    path = scratch / "s.json"
 
     def attempt(data: bytes) -> None:
         path.write_bytes(data)
@@ -68,10 +68,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("victim", ["measurements/transcript.json", "measurements/answers.i64", "summary.json"])
-def test_release_folders(victim: str, release: Path, tmp_path: Path) -> None:
+def test_release_folders(victim: str, release: Path, scratch: Path) -> None:
     import shutil
 
-    copy = tmp_path / "copy"
+    copy = scratch / "copy"
     shutil.copytree(release, copy)
     original = (copy / victim).read_bytes()
 
@@ -101,10 +101,10 @@ def table_bytes(kind: str, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "count"), [("csv", 2500), ("csv.gz", 600), ("parquet", 900), ("feather", 900)])
-def test_tables(kind: str, count: int, tmp_path: Path) -> None:
+def test_tables(kind: str, count: int, scratch: Path) -> None:
     """A damaged table is refused by its container, or read: cells never stop a run (then they are unlisted)."""
     schema = schema_from_json(SCHEMA)
-    path = tmp_path / f"damaged.{kind}"
+    path = scratch / f"damaged.{kind}"
     from margent.schema.codec import Codec
 
     codec = Codec(schema)
@@ -117,7 +117,7 @@ def test_tables(kind: str, count: int, tmp_path: Path) -> None:
                 for name, column in zip(codec.domain.names, codes, strict=True):
                     assert not len(column) or int(column.max()) < codec.domain.size(name)
 
-    tried(kind, table_bytes(kind, tmp_path), attempt, rounds(count, 80 * count), (SchemaError, TableError))  # type: ignore[arg-type]
+    tried(kind, table_bytes(kind, scratch), attempt, rounds(count, 80 * count), (SchemaError, TableError))  # type: ignore[arg-type]
 
 
 def test_a_planted_reader_is_caught(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def _parquet_part(path: Path) -> _Part:
     try:
         with pq.ParquetFile(path) as file:
             declared = file.schema_arrow
+            _ = declared.names  # as below
     except Exception:
         declared = None
     if declared is None:
@@ -141,6 +142,7 @@ def _ipc_schema(path: Path, kind: str) -> Any:
     try:
         with pa.OSFile(str(path)) as file:
             declared = _ipc_reader(file, None).schema
+            _ = declared.names  # names that are no UTF-8 are found here, not where they are first used
     except Exception:
         declared = None
     if declared is None:
