@@ -180,6 +180,7 @@ def _answers(start: NDArray[np.int64], changed: NDArray[np.int64], budget: Budge
         stack = [answer.counts.ravel() for answer in curator.measure(wanted, label="gate")]
         for request in (
             ScoreRequest("indif", pairs, Gaussian(Fraction(10**7))),
+            ScoreRequest("r", pairs, Gaussian(Fraction(10**7))),
             ScoreRequest("independence", pairs, Gaussian(Fraction(9)), expected=flat),
         ):
             stack.append(curator.scores(request, label="gate").values)

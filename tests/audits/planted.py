@@ -20,6 +20,7 @@ from margent import pipeline
 from margent.counts import source
 from margent.privacy import curator, exponential, gdp, ledger, noise, queries, scores
 from margent.privacy.neighbors import Neighbors
+from margent.privacy.requests import PublicTables
 from tests.audits import gates
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -220,7 +221,7 @@ def too_much_left(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ledger.Ledger, "left", property(lambda self: self._total * Fraction(12, 10) - self._spent))
 
 
-def score_sensitivity(rule: Callable[[str, int, Neighbors], Fraction]) -> Plant:
+def score_sensitivity(rule: Callable[[str, int, Neighbors, PublicTables | None], Fraction]) -> Plant:
     return lambda patch: patch.setattr(queries, "score_sensitivity_squared", rule)
 
 
@@ -385,7 +386,9 @@ BUGS: tuple[Bug, ...] = (
         "PrivSyn's constant under replacement",
         gates.answers_move_no_more_than_registered,
         score_sensitivity(
-            lambda kind, count, neighbors: genuine_scores(kind, count, Neighbors("add-remove", neighbors.person_rows))
+            lambda kind, count, neighbors, _: genuine_scores(
+                kind, count, Neighbors("add-remove", neighbors.person_rows)
+            )
         ),
     ),
     Bug(
@@ -407,12 +410,12 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         "scores: the root of m forgotten",
         gates.answers_move_no_more_than_registered,
-        score_sensitivity(lambda kind, count, neighbors: genuine_scores(kind, 1, neighbors)),
+        score_sensitivity(lambda kind, count, neighbors, _: genuine_scores(kind, 1, neighbors)),
     ),
     Bug(
         "InDif taken for a sensitivity of one",
         gates.answers_move_no_more_than_registered,
-        score_sensitivity(lambda kind, count, neighbors: genuine_scores(kind, count, neighbors) / 16),
+        score_sensitivity(lambda kind, count, neighbors, _: genuine_scores(kind, count, neighbors) / 16),
     ),
     Bug(
         "expectations from the exact margins",

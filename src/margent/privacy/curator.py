@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.counts.source import CountSource
-from margent.errors import PlanError
+from margent.errors import PlanError, UsageError
 from margent.privacy import scores as exact_scores
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge
@@ -128,8 +128,10 @@ class DataCurator:
         """One score a clique on its integer lattice, each with its own draw; one charge for the vector.
 
         Privacy: L2 (Gaussian) or L1 (Laplace) sensitivity of the vector, registered in `margent.privacy.queries`.
-        Raises: BudgetError when the charge passes the budget (nothing is then looked at).
+        Raises: BudgetError when the charge passes the budget (nothing is then looked at); UsageError where mutual
+        information is not priced for these tables.
         """
+        self._require_binary(request, merges)
         (place,) = self.ledger.spend([score_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label)
         noise = self._draw(values.size, request.law)
@@ -148,16 +150,26 @@ class DataCurator:
         """The highest-scoring cliques by the exponential mechanism, one after another, without replacement.
 
         Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
-        Raises: BudgetError when the charge passes the budget (nothing is then looked at).
+        Raises: BudgetError when the charge passes the budget (nothing is then looked at); UsageError where mutual
+        information is not priced for these tables.
         """
+        self._require_binary(request, merges)
         (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label).tolist()
-        sensitivity = Fraction(score_units(request.kind, self.neighbors))
+        sensitivity = Fraction(score_units(request.kind, self.neighbors, request.tables))
         left, chosen = list(range(len(values))), list[Clique]()
         for _ in range(request.choices):
             pick = self.chooser([values[position] for position in left], request.epsilon, sensitivity)
             chosen.append(request.cliques[left.pop(pick)])
         return Choice(kind=request.kind, cliques=tuple(chosen), charge=place, merged=request.merged)
+
+    def _require_binary(self, request: ScoreRequest | ChoiceRequest, merges: Mapping[str, Merge]) -> None:
+        """Refuse the smaller price of binary columns where a pair has none: a fact of the domain, without a look."""
+        if request.tables is None or not request.tables.binary:
+            return
+        domain = self.domain.merged(merges) if request.merged else self.domain
+        if any(min(domain.shape(pair)) > 2 for pair in request.cliques):
+            raise UsageError("binary=True needs a column of at most two codes in every pair: leave it out")
 
     def _draw(self, count: int, law: Law) -> NDArray[np.int64]:
         if isinstance(law, Gaussian):
@@ -197,6 +209,17 @@ def _score(request: ScoreRequest | ChoiceRequest, pair: Clique, exact: NDArray[n
     """The exact score of one table."""
     if request.kind == "indif":
         return exact_scores.indif(exact)
+    if request.kind == "r":
+        return exact_scores.total_variation(exact)
+    if request.kind == "mutual-information":
+        assert request.tables is not None
+        # Only where records are replaced does one come here: their number is public, and no row changes it.
+        if int(exact.sum()) > request.tables.records:
+            raise UsageError(
+                f"mutual information was priced for at most {request.tables.records} records and the table has more: "
+                "give their public number"
+            )
+        return exact_scores.mutual_information(exact)
     assert request.expected is not None
     rows, columns = request.expected[pair[0]], request.expected[pair[1]]
     return exact_scores.independence_distance(exact, rows, columns, max(float(rows.sum()), 1.0))

@@ -5,13 +5,19 @@
 | `marginal` (one table) | 1 record | 1, 1 | sqrt 2, 2 | k, k |
 | `independence` (m scores) | 1 record | sqrt m, m | 2 sqrt m, 2 m | k sqrt m, k m |
 | `indif` (m scores) | 1/256 record | 4 sqrt m, 4 m | 6 sqrt m, 6 m | 4 k sqrt m, 4 k m |
+| `r` (m scores) | 1/256 record | 2 sqrt m, 2 m | 3 sqrt m, 3 m | 2 k sqrt m, 2 k m |
+| `mutual-information` (m scores) | 1/256 record x nat | refused | D sqrt m, D m | refused |
+
+D = D(n) + 1/256 with D(n) = 2 ln((n + 1)/2) + (n - 1) ln((n + 1)/(n - 1)), or ln n + (n - 1) ln(n/(n - 1)) where one
+column of every pair has at most two codes; n is public where records are replaced, and without n there is no bound.
 
 Gaussian noise is priced by L2, Laplace noise by L1, a choice by how far one score moves (m = 1).
 
 A *lattice* is the unit in which the exact answer is an integer; noise is drawn, and privacy priced, in that
-unit. Every entry is proved (``proofs/marginal.md``, ``proofs/independence.md``, ``proofs/indif.md``,
-``proofs/person.md``) and held against brute force over all small tables, whose largest change it exceeds by at most a
-tenth (``tests/privacy/test_sensitivity.py``).
+unit. Every entry is proved (``proofs/marginal.md``, ``proofs/independence.md``, ``proofs/indif.md``, ``proofs/r.md``,
+``proofs/mutual-information.md``, ``proofs/person.md``) and held against brute force over all small tables, whose
+largest change it exceeds by at most a tenth (``tests/privacy/test_sensitivity.py``,
+``tests/privacy/test_dependence_sensitivity.py``; but for mutual information of two records).
 """
 
 from __future__ import annotations
@@ -20,21 +26,26 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
+from margent.errors import UsageError
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge
 from margent.privacy.laws import Gaussian, Law
+from margent.privacy.logarithms import LOG_BITS, fixed_log
 from margent.privacy.neighbors import Neighbors, Relation
-from margent.privacy.requests import ChoiceRequest, MarginalRequest, ScoreRequest
+from margent.privacy.requests import ChoiceRequest, MarginalRequest, PublicTables, ScoreRequest
 from margent.schema.domain import Clique
 
-SCORE_LATTICE: Mapping[str, int] = {"indif": 256, "independence": 1}
-"""Lattice of each score: how many units make one record."""
+SCORE_LATTICE: Mapping[str, int] = {"indif": 256, "independence": 1, "r": 256, "mutual-information": 256}
+"""Lattice of each score: how many units make one record (one record x nat of mutual information)."""
 
 _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
     # InDif moves by at most 4n/(n+1) < 4 when a record is added to n (PrivSyn Lemma 4).
     ("indif", "add-remove"): Fraction(4),
     # By at most 6(n-1)/n < 6 when one of n is replaced, and 6 is the least such number: PrivSyn's 4 is not enough.
     ("indif", "replace"): Fraction(6),
+    # n R is half of InDif.
+    ("r", "add-remove"): Fraction(2),
+    ("r", "replace"): Fraction(3),
     # The L1 distance from a fixed table moves by one a record, and rounding to records keeps that (see scores.py).
     ("independence", "add-remove"): Fraction(1),
     ("independence", "replace"): Fraction(2),
@@ -58,7 +69,9 @@ def marginal_sensitivity_squared(neighbors: Neighbors) -> Fraction:
     return Fraction(2 if neighbors.relation == "replace" else neighbors.unit_rows**2)
 
 
-def score_sensitivity_squared(kind: str, count: int, neighbors: Neighbors) -> Fraction:
+def score_sensitivity_squared(
+    kind: str, count: int, neighbors: Neighbors, tables: PublicTables | None = None
+) -> Fraction:
     """Squared L2 sensitivity of a vector of ``count`` scores, in squared lattice units.
 
     m ceil(lattice * k Delta)^2, where each of the k rows of a person moves a score by at most Delta. The floor adds
@@ -66,9 +79,11 @@ def score_sensitivity_squared(kind: str, count: int, neighbors: Neighbors) -> Fr
 
     Privacy: registered sensitivity of the score ``kind``.
     Source: PrivSyn section 4.2 and Lemma 4 for InDif, with the constant for replacement corrected
-    (``proofs/indif.md``); ``proofs/independence.md``; ``proofs/person.md``.
+    (``proofs/indif.md``); ``proofs/independence.md``; ``proofs/r.md``; ``proofs/mutual-information.md``;
+    ``proofs/person.md``.
+    Raises: UsageError as `mutual_information_sensitivity`.
     """
-    return Fraction(count * score_units(kind, neighbors) ** 2)
+    return Fraction(count * score_units(kind, neighbors, tables) ** 2)
 
 
 def marginal_sensitivity_l1(neighbors: Neighbors) -> Fraction:
@@ -80,11 +95,42 @@ def marginal_sensitivity_l1(neighbors: Neighbors) -> Fraction:
     return Fraction(2 if neighbors.relation == "replace" else neighbors.unit_rows)
 
 
-def score_units(kind: str, neighbors: Neighbors) -> int:
-    """ceil(lattice * k Delta): how far one score can move, in lattice units.
+def mutual_information_sensitivity(neighbors: Neighbors, tables: PublicTables | None) -> Fraction:
+    """D(n), how far n I moves when one of at most n records is replaced, rounded up by less than n 2^-61.
+
+    2 ln((n+1)/2) + (n-1) ln((n+1)/(n-1)), or ln n + (n-1) ln(n/(n-1)) where one column of each pair is binary.
+
+    Units: record x nat.
+    Privacy: registered sensitivity of `mutual-information`, before the lattice.
+    Source: PrivBayes (Zhang et al. 2014), Lemma 4.1; ``proofs/mutual-information.md``.
+    Raises: UsageError where records are added or removed (n I then moves by ln n, n private), or n is not given.
+
+    >>> round(float(mutual_information_sensitivity(Neighbors("replace"), PublicTables(48_842))), 3)
+    22.206
+    """
+    if neighbors.relation != "replace":
+        raise UsageError(
+            "mutual information has no bounded sensitivity where the number of records is private "
+            f"({neighbors}): ask for score 'r' or 'independence', or take relation 'replace'"
+        )
+    if tables is None:
+        raise UsageError("mutual information is priced by the public number of records: give tables=PublicTables(n)")
+    n = tables.records
+    before = (n - 1) * fixed_log(max(n - 1, 1))
+    after = n * fixed_log(n) if tables.binary else (n + 1) * fixed_log(n + 1) - 2 * fixed_log(2)
+    return Fraction(after - before + 2 * n + 2, 2**LOG_BITS)  # 2n + 2: one unit for each logarithm in the sum
+
+
+def score_units(kind: str, neighbors: Neighbors, tables: PublicTables | None = None) -> int:
+    """ceil(lattice * k Delta): how far one score can move, in lattice units; one more for mutual information.
+
+    That one covers the rounding of the logarithms, which is less than half a unit in each of two scores.
 
     Privacy: registered sensitivity of the score ``kind``.
+    Raises: UsageError as `mutual_information_sensitivity`.
     """
+    if kind == "mutual-information":
+        return math.ceil(SCORE_LATTICE[kind] * mutual_information_sensitivity(neighbors, tables)) + 1
     return math.ceil(SCORE_LATTICE[kind] * _SCORE_SENSITIVITY[kind, neighbors.relation] * neighbors.unit_rows)
 
 
@@ -93,10 +139,17 @@ def marginal_law(share: Fraction, neighbors: Neighbors, account: Account) -> Law
     return account.law(share, marginal_sensitivity_l1(neighbors), marginal_sensitivity_squared(neighbors))
 
 
-def score_law(kind: str, count: int, share: Fraction, neighbors: Neighbors, account: Account) -> Law:
+def score_law(
+    kind: str,
+    count: int,
+    share: Fraction,
+    neighbors: Neighbors,
+    account: Account,
+    tables: PublicTables | None = None,
+) -> Law:
     """The quietest noise, in lattice units, that ``share`` buys for ``count`` scores. Privacy: none: public facts."""
-    l1 = Fraction(count * score_units(kind, neighbors))
-    return account.law(share, l1, score_sensitivity_squared(kind, count, neighbors))
+    l1 = Fraction(count * score_units(kind, neighbors, tables))
+    return account.law(share, l1, score_sensitivity_squared(kind, count, neighbors, tables))
 
 
 def marginal_charge(request: MarginalRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
@@ -108,8 +161,8 @@ def marginal_charge(request: MarginalRequest, label: str, neighbors: Neighbors, 
 def score_charge(request: ScoreRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
     """The charge that buys one vector of scores. Public: computed before any look at the data."""
     count = len(request.cliques)
-    l1 = Fraction(count * score_units(request.kind, neighbors))
-    l2_squared = score_sensitivity_squared(request.kind, count, neighbors)
+    l1 = Fraction(count * score_units(request.kind, neighbors, request.tables))
+    l2_squared = score_sensitivity_squared(request.kind, count, neighbors, request.tables)
     return _noisy_charge(request.kind, request.cliques, request.law, label, neighbors, account, l1, l2_squared)
 
 
@@ -122,7 +175,7 @@ def choice_charge(request: ChoiceRequest, label: str, neighbors: Neighbors, acco
         mechanism="exponential",
         relation=neighbors.relation,
         person_rows=neighbors.person_rows,
-        sensitivity_squared=Fraction(score_units(request.kind, neighbors) ** 2),
+        sensitivity_squared=Fraction(score_units(request.kind, neighbors, request.tables) ** 2),
         scale_squared=None,
         account=account.name,
         cost=request.choices * account.exponential_cost(request.epsilon),

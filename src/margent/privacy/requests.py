@@ -24,8 +24,33 @@ from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
-ScoreKind = Literal["indif", "independence"]
+ScoreKind = Literal["indif", "independence", "r", "mutual-information"]
 NO_MERGES: Mapping[str, Merge] = {}
+MOST_RECORDS = 2**52
+"""Up to here the rounding of mutual information stays below its lattice (``proofs/mutual-information.md``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTables:
+    """What is public of the tables that mutual information is asked of: at most ``records`` records in each.
+
+    ``binary``: one of the two columns of every pair has at most two codes (or groups, where merged), which makes the
+    score move about half as far. The curator holds both against the tables.
+
+    Privacy: none: the number of records is public where records are replaced, the codes are always.
+    Raises: UsageError where the number of records is not a whole number in 1 .. 2^52.
+
+    >>> PublicTables(48_842)
+    PublicTables(records=48842, binary=False)
+    """
+
+    records: int
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what the price depends on."""
+        if type(self.records) is not int or not 1 <= self.records <= MOST_RECORDS:
+            raise UsageError(f"the public number of records must be a whole number from 1 to {MOST_RECORDS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +71,8 @@ class ScoreRequest:
     """Ask for one score a clique, each with its own draw of noise of ``law``.
 
     ``expected`` gives, for kind "independence", the public counts of single columns (built from noisy answers
-    only) from whose products the tables' distances are measured.
+    only) from whose products the tables' distances are measured; ``tables``, for kind "mutual-information", what is
+    public of the tables.
 
     Units: ``law`` in lattice units of the score (`margent.privacy.queries.SCORE_LATTICE`: the score is a whole
     number of them), because the noise is priced and drawn on that lattice.
@@ -58,6 +84,7 @@ class ScoreRequest:
     law: Law
     merged: bool = False
     expected: Mapping[str, NDArray[np.float64]] | None = None
+    tables: PublicTables | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +92,7 @@ class ChoiceRequest:
     """Ask which ``choices`` of ``cliques`` score highest: one after another, without replacement.
 
     Each is chosen by the exponential mechanism at ``epsilon`` among those left: Pr[c] proportional to
-    exp(epsilon score_c / (2 Delta)). No score is told. ``expected`` as in `ScoreRequest`.
+    exp(epsilon score_c / (2 Delta)). No score is told. ``expected`` and ``tables`` as in `ScoreRequest`.
 
     Privacy: one charge of ``choices`` times the price of one choice; Delta in `margent.privacy.queries`.
     Raises: UsageError where there are fewer candidates than choices, or epsilon is not a positive Fraction.
@@ -77,6 +104,7 @@ class ChoiceRequest:
     choices: int = 1
     merged: bool = False
     expected: Mapping[str, NDArray[np.float64]] | None = None
+    tables: PublicTables | None = None
 
     def __post_init__(self) -> None:
         """Check what the price depends on."""
