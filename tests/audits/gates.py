@@ -27,7 +27,7 @@ from margent.audits.doors import one_marginal
 from margent.audits.laws import limit, misfit, scale_misfit
 from margent.cli import run
 from margent.counts.source import CodedCounts
-from margent.errors import BudgetError
+from margent.errors import BudgetError, UsageError
 from margent.privacy import curator as door
 from margent.privacy import exponential
 from margent.privacy.accounting import account_named
@@ -36,7 +36,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge
 from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
-from margent.privacy.requests import MarginalRequest, ScoreRequest
+from margent.privacy.requests import MarginalRequest, PublicTables, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Category, Integer, Schema
 from margent.transcript import NoisyMarginal
@@ -189,6 +189,25 @@ def _answers(start: NDArray[np.int64], changed: NDArray[np.int64], budget: Budge
     assert len(charges) == len(vectors[0])
     moved = [float(((one - other) ** 2).sum()) for one, other in zip(*vectors, strict=True)]
     return list(charges), moved
+
+
+def mutual_information_moves_no_more_than_registered() -> None:
+    """One of seven records replaced, where the score moves most; refused where their number is private."""
+    start, changed = (np.zeros((4, 4), dtype=np.int64) for _ in range(2))
+    start[0, 1] = start[1, 0] = changed[0, 1] = changed[1, 0] = 3
+    start[0, 0] = changed[2, 2] = 1
+    request = ScoreRequest("mutual-information", (("a", "b"),), Gaussian(Fraction(10**7)), tables=PublicTables(7))
+    values = []
+    for exact in (start, changed):
+        ledger = Ledger(Budget(10_000, "0.001", accountant="zcdp", relation="replace"))
+        curator = door.DataCurator(PAIR, counted(exact), ledger, noise=_silent)
+        values.append(int(curator.scores(request, label="gate").values[0]))
+    (charge,) = ledger.charges
+    assert (values[0] - values[1]) ** 2 <= charge.sensitivity_squared
+    curator = door.DataCurator(PAIR, counted(start), Ledger(ROOMY))
+    with contextlib.suppress(UsageError):
+        curator.scores(request, label="gate")
+        raise AssertionError("mutual information was sold where the number of records is private")
 
 
 def scores_are_rounded_without_a_second_step() -> None:

@@ -7,7 +7,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,12 @@ def score_sensitivity(rule: Callable[[str, int, Neighbors, PublicTables | None],
     return lambda patch: patch.setattr(queries, "score_sensitivity_squared", rule)
 
 
+def mutual_information_price(rule: Callable[[Neighbors, PublicTables], Fraction]) -> Plant:
+    return lambda patch: patch.setattr(queries, "mutual_information_sensitivity", rule)
+
+
 genuine_scores = queries.score_sensitivity_squared
+genuine_information = queries.mutual_information_sensitivity
 
 
 def own_margins(table: NDArray[np.int64], rows: Any, columns: Any, total: float) -> int:
@@ -421,6 +426,18 @@ BUGS: tuple[Bug, ...] = (
         "expectations from the exact margins",
         gates.answers_move_no_more_than_registered,
         setting("margent.privacy.scores.independence_distance", own_margins),
+    ),
+    Bug(
+        "mutual information of all columns priced as that of binary ones",
+        gates.mutual_information_moves_no_more_than_registered,
+        mutual_information_price(
+            lambda neighbors, tables: genuine_information(neighbors, replace(tables, binary=True)),
+        ),
+    ),
+    Bug(
+        "mutual information sold where the number of records is private",
+        gates.mutual_information_moves_no_more_than_registered,
+        mutual_information_price(lambda neighbors, tables: genuine_information(Neighbors("replace"), tables)),
     ),
     Bug("a record counted twice in pairs", gates.answers_move_no_more_than_registered, counted_twice),
     Bug(
