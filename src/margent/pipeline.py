@@ -18,7 +18,7 @@ from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile, unit_name
 from margent.privacy.curator import DataCurator
-from margent.privacy.ledger import Ledger
+from margent.privacy.ledger import Ledger, require_paid
 from margent.progress import Progress, silent
 from margent.release.release import Release
 from margent.schema.check import unsupported
@@ -138,15 +138,18 @@ def from_transcript(
 ) -> Release:
     """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
 
-    Privacy: none: post-processing.
-    Raises: UsageError when rows, seed or the synthesizer's name is off.
+    Privacy: none: post-processing. ``budget`` is what the release states, so it must be one that paid for the answers.
+    Raises: UsageError when rows, seed or the synthesizer's name is off; BudgetError when the answers were priced on
+        other terms or cost more than ``budget``.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
+    budget = budget.protecting(transcript.schema.person_rows)
+    require_paid(transcript, budget)
     model = synthesizer_named(synthesizer).build(transcript, progress)
     codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
     return Release(
         transcript=transcript,
-        budget=budget.protecting(transcript.schema.person_rows),
+        budget=budget,
         synthesizer=synthesizer,
         codes=codes,
         seed=seed,

@@ -26,7 +26,7 @@ from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian, discrete_laplace
 from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charge, score_charge, score_units
-from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
+from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
 from margent.progress import Progress, silent
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
@@ -128,10 +128,11 @@ class DataCurator:
         """One score a clique on its integer lattice, each with its own draw; one charge for the vector.
 
         Privacy: L2 (Gaussian) or L1 (Laplace) sensitivity of the vector, registered in `margent.privacy.queries`.
-        Raises: BudgetError when the charge passes the budget (nothing is then looked at); UsageError where mutual
-        information is not priced for these tables.
+        Raises: BudgetError when the charge passes the budget, UsageError for what is no pair, has no expectation or no
+            price (nothing is then charged or looked at).
         """
         self._require_binary(request, merges)
+        self._require_scorable(request, merges)
         (place,) = self.ledger.spend([score_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label)
         noise = self._draw(values.size, request.law)
@@ -150,10 +151,10 @@ class DataCurator:
         """The highest-scoring cliques by the exponential mechanism, one after another, without replacement.
 
         Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
-        Raises: BudgetError when the charge passes the budget (nothing is then looked at); UsageError where mutual
-        information is not priced for these tables.
+        Raises: as `scores`.
         """
         self._require_binary(request, merges)
+        self._require_scorable(request, merges)
         (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label).tolist()
         sensitivity = Fraction(score_units(request.kind, self.neighbors, request.tables))
@@ -170,6 +171,9 @@ class DataCurator:
         domain = self.domain.merged(merges) if request.merged else self.domain
         if any(min(domain.shape(pair)) > 2 for pair in request.cliques):
             raise UsageError("binary=True needs a column of at most two codes in every pair: leave it out")
+
+    def _require_scorable(self, request: ScoreRequest | ChoiceRequest, merges: Mapping[str, Merge]) -> None:
+        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
 
     def _draw(self, count: int, law: Law) -> NDArray[np.int64]:
         if isinstance(law, Gaussian):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from threading import Lock
-from typing import NoReturn, get_args
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 from margent.errors import BudgetError
 from margent.privacy.accounting import ACCOUNT_NAMES, account_named
@@ -17,6 +17,9 @@ from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge, Mechanism
 from margent.privacy.laws import exact_root
 from margent.privacy.statement import shown
+
+if TYPE_CHECKING:
+    from margent.transcript import Transcript
 
 
 class Ledger:
@@ -127,6 +130,21 @@ class Ledger:
             yield f"uses up delta {shown(charge.delta)} itself, which is no exact Fraction of at least 0"
         elif charge.delta > 0 == self._budget.delta_for_atoms:
             yield f"uses up delta {shown(charge.delta)} itself, and none of the budget's is set apart for it"
+
+
+def require_paid(transcript: Transcript, budget: Budget) -> None:
+    """Refuse to state ``budget`` for answers that it cannot have paid for: they cost more, or on other terms.
+
+    Privacy: none: charges are public.
+    Raises: BudgetError with the next step.
+    """
+    try:
+        Ledger(budget).spend(transcript.charges)
+    except BudgetError:
+        raise BudgetError(
+            "the noisy answers were not bought with this budget: they cost more, or were priced between other "
+            "neighbors or by another accountant; give the budget they were bought with (margent.read_release returns it)"
+        ) from None
 
 
 def _unit(person_rows: object) -> str:

@@ -26,6 +26,7 @@ from margent.transcript import Choice, NoisyMarginal, Scores
 
 ScoreKind = Literal["indif", "independence", "r", "mutual-information"]
 NO_MERGES: Mapping[str, Merge] = {}
+_MOST_EXPECTED = 1e100
 MOST_RECORDS = 2**52
 """Up to here the rounding of mutual information stays below its lattice (``proofs/mutual-information.md``)."""
 
@@ -114,6 +115,35 @@ class ChoiceRequest:
                 "and name at least as many candidates, each once"
             )
         check_positive(self.epsilon, "the epsilon of a choice")
+
+
+def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> None:
+    """Refuse what the registered sensitivities of scores are not proved for.
+
+    A score is of a pair of columns. Its expectation has one finite count a code of each: a longer one would be held
+    against each cell several times over, and one record would then move the score by as many.
+
+    Shapes: ``domain`` is the (merged) domain in which the request is answered.
+    Privacy: none: public facts; called before the charge.
+    Raises: UsageError naming the pair.
+    """
+    for pair in request.cliques:
+        if len(pair) != 2 or len(set(pair)) != 2 or not set(pair) <= set(domain.names):
+            raise UsageError(f"a score is of two columns of the table, and {pair!r} is not that: ask for pairs")
+        if request.kind == "independence" and not all(_is_expectation(request, name, domain) for name in pair):
+            raise UsageError(
+                f"the score of {pair!r} needs an expectation for both columns: one finite count a code, of the domain "
+                "that is asked about (merged or not)"
+            )
+
+
+def _is_expectation(request: ScoreRequest | ChoiceRequest, name: str, domain: Domain) -> bool:
+    counts = (request.expected or {}).get(name)
+    return (
+        isinstance(counts, np.ndarray)
+        and counts.shape == (domain.size(name),)
+        and bool(np.abs(counts).sum() <= _MOST_EXPECTED)  # so no NaN, and a product of two is finite
+    )
 
 
 class Curator(Protocol):

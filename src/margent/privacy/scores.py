@@ -77,6 +77,10 @@ def _deviation(table: NDArray[np.int64]) -> tuple[int, int]:
 FINE = 2**16
 """Units of the public expectation in one record: cells far below one record must not be rounded away."""
 
+_MOST_UNITS = 2.0**61
+"""An expectation of more units in all is scaled down to so many: with 7e13 rows on top the sum fits 64 bits, and a
+sum that wrapped would let one record move the score by 2^48."""
+
 
 def independence_distance(
     table: NDArray[np.int64], rows: NDArray[np.float64], columns: NDArray[np.float64], total: float
@@ -87,12 +91,14 @@ def independence_distance(
     have floors of their 2^16-ths that differ by at most one.
 
     Shapes: ``table`` (k_a, k_b) exact counts; ``rows`` (k_a) and ``columns`` (k_b) public counts of ``total``.
-    Units: records.
+    Units: records. An expectation above 2^45 records, which only noise can bring about, is scaled down to that.
     Privacy: private; sensitivity exactly 1 (add-remove), 2 (replace), k (a person of k rows):
     ``proofs/independence.md``.
 
     >>> independence_distance(np.array([[2, 0], [0, 2]]), np.array([2.0, 2.0]), np.array([2.0, 2.0]), 4.0)
     4
     """
-    expected = np.rint(np.outer(rows, columns) * (FINE / total)).astype(np.int64)
+    every = float(np.abs(rows).sum()) * float(np.abs(columns).sum())
+    unit = min(FINE / total, _MOST_UNITS / every) if every > 0 else 0.0
+    expected = np.rint(np.outer(rows, columns) * unit).astype(np.int64)
     return (int(np.abs(table * FINE - expected).sum()) + FINE // 2) // FINE
