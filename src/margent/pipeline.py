@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from margent.counts.capacity import EXPECTED_PEOPLE
+from margent.counts.capacity import table_people
 from margent.counts.source import Batches, StreamedCounts
 from margent.errors import SchemaError, UsageError
 from margent.methods import DEFAULT_METHOD, method_named, synthesizer_named
@@ -164,9 +164,11 @@ def _counted_rows(source: Batches, schema: Schema, expect_people: int | None, re
         return source
     from margent.counts.contribution import KeptRows
     from margent.counts.identity import Identity
+    from margent.tables.scratch import require_scratch
 
+    require_scratch(read.spool_folder)
     identity = Identity.of(schema, schema.unit)
-    return KeptRows(source, identity, schema.unit.max_rows, expect_people or EXPECTED_PEOPLE, read.spool_folder)
+    return KeptRows(source, identity, schema.unit.max_rows, table_people(expect_people), read.spool_folder)
 
 
 def _checked_plan(

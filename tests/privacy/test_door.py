@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -68,8 +69,8 @@ def test_expectations_are_of_the_merged_domain_where_the_question_is() -> None:
     small = expectation(a=np.ones(1))
     with pytest.raises(UsageError, match="merged or not"):
         curator.scores(ScoreRequest("independence", (("a", "b"),), law, expected=small), label="s", merges=merges)
+    wide = ScoreRequest("independence", (("a", "b"),), law, merged=True, expected=expectation())
     with pytest.raises(UsageError, match="merged or not"):
-        wide = ScoreRequest("independence", (("a", "b"),), law, merged=True, expected=expectation())
         curator.scores(wide, label="s", merges=merges)
     curator.scores(
         ScoreRequest("independence", (("a", "b"),), law, merged=True, expected=small), label="s", merges=merges
@@ -82,7 +83,7 @@ def test_one_record_moves_a_score_by_one_however_large_the_noise_made_the_expect
     """Sums that wrapped 64 bits would jump by 2^48."""
     rows, columns = np.array([records]), np.array([records / 2, records / 2])
     values = [independence_distance(np.array([[count, 0]]), rows, columns, records) for count in range(4)]
-    assert max(abs(one - other) for one, other in zip(values, values[1:], strict=False)) <= 1
+    assert max(abs(one - other) for one, other in pairwise(values)) <= 1
 
 
 def test_an_expectation_of_nothing_leaves_the_records() -> None:

@@ -226,7 +226,7 @@ def test_nothing_is_read_from_a_stream_before_the_first_pass(tmp_path: Path) -> 
 def test_the_copy_is_the_operator_s_alone_and_has_no_name(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else None
     spool = Spool(tmp_path)
-    spool.fill(one_shot(), ("s",))
+    spool.fill(one_shot, ("s",))
     assert spool.file is not None
     status = os.fstat(spool.file.fileno())
     assert status.st_mode & 0o077 == 0
@@ -260,14 +260,26 @@ def test_a_stream_that_breaks_off_ends_in_fixed_text_every_time() -> None:
             assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
-def test_no_spool_folder_ends_in_fixed_text(tmp_path: Path) -> None:
+def test_a_folder_for_copies_that_is_not_there_is_refused_on_opening(tmp_path: Path) -> None:
     options = ReadOptions(spool_folder=tmp_path / "none")
-    with (
-        open_table(one_shot(), names_only("s", "n", "c"), options) as source,
-        pytest.raises(TableError) as caught,
-    ):
-        rows_of(source)
-    assert str(caught.value) == UNREADABLE
+    with pytest.raises(TableError, match="nothing was charged"):
+        open_table(one_shot(), names_only("s", "n", "c"), options)
+
+
+@pytest.mark.parametrize("bad", ["z", "1"])
+def test_a_query_of_duckdb_runs_in_the_first_pass_and_not_on_opening(bad: str) -> None:
+    """A cell on which the query fails must not show before the charge."""
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT * FROM (VALUES ('1', 'x'), (?, 'y')) v(a, b)", [bad])
+    relation = connection.sql("SELECT CAST(a AS INT) AS a, b FROM t")
+    with open_table(relation, names_only("a", "b")) as source:
+        if bad == "1":
+            assert len(rows_of(source)) == 2
+            return
+        for _ in range(2):
+            with pytest.raises(TableError) as caught:
+                rows_of(source)
+            assert str(caught.value) == UNREADABLE
 
 
 @pytest.mark.parametrize("table", [pa.table({"a": [CANARY]}), pd.DataFrame({"a": [CANARY]}), one_shot()])

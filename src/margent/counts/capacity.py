@@ -5,6 +5,10 @@ from __future__ import annotations
 EXPECTED_PEOPLE = 1_000_000
 """Persons that the table in memory is sized for where nobody says how many there are."""
 
+LEAST_PEOPLE = 100_000
+"""The table is sized for no fewer: it costs little, and where many more come than were expected, a table of a few
+would have all pseudonyms read once again for every few persons."""
+
 SLOT_BYTES = 32
 FULL = 0.7
 """Share of the table's slots that may be taken: beyond it, searching gets slow."""
@@ -29,10 +33,21 @@ def slots_for(people: int) -> int:
     return 1 << max(10, int(people / FULL).bit_length())
 
 
+def table_people(expected: int | None) -> int:
+    """Persons that the table in memory is sized for, where about so many are expected.
+
+    Privacy: none: public facts.
+
+    >>> table_people(None), table_people(1), table_people(5_000_000)
+    (1000000, 100000, 5000000)
+    """
+    return max(EXPECTED_PEOPLE if expected is None else expected, LEAST_PEOPLE)
+
+
 def contribution_bytes(people: int | None, rows: int = 0) -> int:
     """Memory for so many persons (None: `EXPECTED_PEOPLE`): their table, pseudonyms, and a bit a row.
 
     Privacy: none: public facts.
     """
-    slots = slots_for(people or EXPECTED_PEOPLE)
+    slots = slots_for(table_people(people))
     return 2 * SLOT_BYTES * slots + IN_MEMORY + _WORKING * ROW_BYTES * ROWS_AT_ONCE + rows // 8

@@ -143,7 +143,7 @@ def require_paid(transcript: Transcript, budget: Budget) -> None:
     except BudgetError:
         raise BudgetError(
             "the noisy answers were not bought with this budget: they cost more, or were priced between other "
-            "neighbors or by another accountant; give the budget they were bought with (margent.read_release returns it)"
+            "neighbors or by another accountant; give the one they were bought with (margent.read_release returns it)"
         ) from None
 
 

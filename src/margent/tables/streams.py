@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
 from margent.tables.options import ReadOptions
 from margent.tables.plain import as_text, plain
+from margent.tables.scratch import require_scratch
 from margent.tables.snapshot import CLOSED, UNREADABLE
 
 if TYPE_CHECKING:
@@ -99,22 +100,31 @@ def _open_steady(table: Any, kind: str, schema: Schema) -> OpenTable:
 
 
 def _open_once(table: Any, kind: str, schema: Schema, options: ReadOptions) -> OpenTable:
-    """A stream that is copied to a temporary file in the first pass; all passes read the copy."""
+    """A stream that is copied to a temporary file in the first pass; all passes read the copy.
+
+    A DuckDB relation is a query that runs when its stream is taken, so that a row on which it fails would show before
+    anything is charged: until the first pass only the relation without its rows is asked.
+    """
     if not options.spool:
         raise UsageError(
             "this table can be read only once and several passes are needed; allow a temporary copy (spool), "
             "or pass a file or a DataFrame"
         )
-    reader = _stream(table)
-    check_columns(reader.schema.names, schema, declared=reader.schema)
+    import pyarrow as pa
+
+    lazy = kind == "duckdb"
+    reader = _stream(table.limit(0) if lazy else table)
+    declared = reader.schema
+    check_columns(declared.names, schema, declared=declared)
+    require_scratch(options.spool_folder)
     wanted = tuple(schema.columns_read)
     spool = Spool(options.spool_folder)
 
     def read() -> Iterator[pa.RecordBatch]:
-        spool.fill(reader, wanted)
+        spool.fill((lambda: pa.RecordBatchReader.from_stream(table)) if lazy else (lambda: reader), wanted)
         return spool.batches()
 
-    return OpenTable(kind, tuple(reader.schema.names), wanted, read, spool.close)
+    return OpenTable(kind, tuple(declared.names), wanted, read, spool.close)
 
 
 @dataclass(eq=False)
@@ -128,8 +138,8 @@ class Spool:
     file: IO[bytes] | None = field(default=None, repr=False)
     whole: bool = False
 
-    def fill(self, reader: pa.RecordBatchReader, wanted: tuple[str, ...]) -> None:
-        """Copy the wanted columns of the whole stream; a second call does nothing.
+    def fill(self, opened: Callable[[], pa.RecordBatchReader], wanted: tuple[str, ...]) -> None:
+        """Copy the wanted columns of the whole stream that ``opened`` gives; a second call does nothing.
 
         Raises: TableError when an earlier call broke off: the stream's first part is gone.
         """
@@ -140,6 +150,7 @@ class Spool:
         import pyarrow as pa
 
         self.file = tempfile.TemporaryFile(dir=self.folder, prefix="margent-")  # noqa: SIM115 (see close)
+        reader = opened()
         none = [pa.nulls(0, field.type) for field in reader.schema]
         empty = pa.RecordBatch.from_arrays(none, schema=reader.schema)
         declared = _spoolable(plain(empty, wanted)).schema
