@@ -40,7 +40,9 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.pointer or '/'}: {self.message}"
+        # Where a column's name stands in for a pointer, it must not begin a line of its own.
+        place = self.pointer if self.pointer.isprintable() else repr(self.pointer)
+        return f"{place or '/'}: {self.message}"
 
 
 class SchemaError(MargentError):

@@ -24,9 +24,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     Privacy: as `main`.
     """
+    import io
+
     import click
 
     from margent.cli.app import app
+    from margent.cli.console import say
     from margent.errors import MargentError
 
     try:
@@ -34,20 +37,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # A command that leaves early has its exit code handed back here; others hand back nothing.
         return outcome if isinstance(outcome, int) else 0
     except MargentError as fault:
-        click.echo(f"margent: {fault}", err=True)
+        say(f"margent: {fault}", err=True, lines=True)
         return fault.exit_code
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.ClickException as fault:
-        fault.show()
+        told = io.StringIO()
+        fault.show(file=told)
+        say(told.getvalue().removesuffix("\n"), err=True, lines=True)
         return fault.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("margent: interrupted; nothing was written, and what was charged stays charged", err=True)
+        say("margent: interrupted; nothing was written, and what was charged stays charged", err=True)
         return 130
     except BrokenPipeError:
         return 0
     except Exception as bug:  # the last line of defense: no text of a stranger's exception may be shown
-        click.echo(f"margent: this is a bug in Margent ({type(bug).__name__}); please report these lines:", err=True)
+        say(f"margent: this is a bug in Margent ({type(bug).__name__}); please report these lines:", err=True)
         for frame in traceback.extract_tb(bug.__traceback__):
-            click.echo(f"  {frame.filename}:{frame.lineno} in {frame.name}", err=True)
+            say(f"  {frame.filename}:{frame.lineno} in {frame.name}", err=True)
         return 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from margent.cli.budget import budget
+from margent.cli.console import say
 from margent.cli.demo import demo
 from margent.cli.evaluate import evaluate
 from margent.cli.inspect import inspect
@@ -21,7 +22,7 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
     if wanted and not context.resilient_parsing:
         from margent.version import VERSION
 
-        click.echo(f"margent {VERSION}")
+        say(f"margent {VERSION}")
         context.exit()
 
 

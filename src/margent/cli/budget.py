@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from margent.cli.console import say, say_json
 from margent.cli.options import budget_of, json_option
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def init(
     file.init(cap, unit=unit)
     balance = file.balance()
     if as_json:
-        click.echo(json.dumps(balance_json(balance), indent=1))
+        say_json(balance_json(balance))
     else:
-        click.echo(f"{path}: {promise(balance)}")
-        click.echo(
+        say(f"{path}: {promise(balance)}")
+        say(
             "Keep the file: whoever deletes it, or puts an older copy back, spends again what was spent. "
             f"Use it: margent synthesize ... --budget {path}"
         )
@@ -84,22 +84,20 @@ def show(path: Path, as_json: bool) -> None:
     balances, hashes = read(path)
     if as_json:
         document = {"dataSets": [balance_json(balance) for balance in balances.values()], "head": hashes[-1]}
-        click.echo(json.dumps(document, indent=1))
+        say_json(document)
         return
     for balance in balances.values():
-        click.echo(promise(balance))
-        click.echo(rest_text(balance))
+        say(promise(balance))
+        say(rest_text(balance))
         if balance.spent:
-            click.echo(f"Epsilon so far: {float(so_far(balance)):.4g} ({SO_FAR}).")
+            say(f"Epsilon so far: {float(so_far(balance)):.4g} ({SO_FAR}).")
         for place, entry in enumerate(balance.reservations, start=1):
             share = percent_of(entry.cost, balance)
-            click.echo(
+            say(
                 f"  run {place}, {entry.when}: epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
                 f"{share} % of the cap, run id {entry.run}"
             )
-    click.echo(
-        f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}"
-    )
+    say(f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
 
 
 @budget.command(short_help="Check the file, and that it accounts for releases.")
@@ -117,6 +115,7 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     from margent.privacy.budget_file import require_complete
     from margent.privacy.budget_store import read
     from margent.release.measurements import read_measurements
+    from margent.release.release import require_publishable
 
     balances, hashes = read(path)
     for name, balance in balances.items():
@@ -127,14 +126,15 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
         raise BudgetError(f"{path}: no entry has the hash {head[:64]!r}: this is an older copy, or another file")
     released = {}
     for out in releases:
+        require_publishable(out)
         transcript = read_measurements(out / "measurements")
         released[str(out)] = transcript.run, sum((charge.cost for charge in transcript.charges), Fraction(0))
     require_complete(balances, released)
     if as_json:
-        click.echo(json.dumps({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]}))
+        say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
     else:
         runs = sum(len(balance.reservations) for balance in balances.values())
-        click.echo(
+        say(
             f"{path}: sound. {len(hashes)} entries, each as it was written: {len(balances)} data sets, {runs} runs, "
             f"none above its cap; it accounts for all of the {len(released)} releases given."
         )

@@ -1,12 +1,54 @@
-"""Progress on a terminal, silence in a pipe."""
+"""What a terminal gets to see: plain visible characters; progress on a terminal, silence in a pipe."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
+
+import click
 
 from margent.progress import Progress, silent
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's kinds of characters that a terminal obeys instead of showing: controls, formats (bidirectional overrides,
+zero width), surrogates (bytes of a file name that are no text), separators of lines and paragraphs."""
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""The text with every character that a terminal would obey, and not show, written as an escape.
+
+    >>> visible("red \x1b[31m, reversed \u202e, next\nline")
+    'red \\u001b[31m, reversed \\u202e, next\\u000aline'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char in keep or unicodedata.category(char) not in _UNSEEN else _escaped(ord(char)) for char in text
+    )
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
+    """Print one line, or ``lines``; no name in it, whoever chose it, can steer the terminal or stop the message.
+
+    Characters that the stream cannot encode are escaped as well. In ``lines`` names are quoted or went through
+    `visible` before, so that none can begin a line of its own.
+    """
+    shown = visible(text, keep="\n" if lines else "")
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
+
+
+def say_json(document: Mapping[str, Any] | list[Any]) -> None:
+    """Print one JSON object for a program: ASCII only, every control character as JSON escapes it."""
+    click.echo(json.dumps(document, indent=1, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 @contextmanager

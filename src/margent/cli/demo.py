@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from margent.cli.console import say
+
 
 @click.command(short_help="See the whole job on a real public table.")
 @click.option(
@@ -37,15 +39,14 @@ def demo(out: Path) -> None:
     table, schema_path, release_folder = out / "visits.csv", out / "schema.json", out / "release"
     count = write_demonstration_table(table)
     schema_path.write_bytes(canonical_json(SCHEMA))
-    click.echo(f"A real table of {count:,} person-years is in {table}, its schema in {schema_path}.")
-    click.echo(
-        f"Running: margent synthesize {table} --schema {schema_path} --epsilon 1 --single-release -o {release_folder}\n"
-    )
+    say(f"A real table of {count:,} person-years is in {table}, its schema in {schema_path}.")
+    say(f"Running: margent synthesize {table} --schema {schema_path} --epsilon 1 --single-release -o {release_folder}")
+    say()
     with shown_progress() as progress:
         release = synthesize(table, read_schema(schema_path), budget=Budget(epsilon=1), progress=progress)
         release.save(release_folder)
     report(release, release_folder, as_json=False, spent=True)
-    click.echo(
+    say(
         "Next, with a table of your own: `margent schema draft people.csv -o schema.json`. "
         f"More of this one, free: `margent resample {release_folder} --rows 5000 -o {out / 'more'}`."
     )

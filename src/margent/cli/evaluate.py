@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from margent.cli.console import shown_progress
+from margent.cli.console import say, say_json, shown_progress
 from margent.cli.options import json_option, out_option, read_options, reading_options, schema_option, whole_number
 from margent.errors import UsageError
 
@@ -81,12 +80,12 @@ def evaluate(
         )
         made.save(out)
     if as_json:
-        click.echo(json.dumps({"out": str(out), "label": LABEL, "scores": made.scores}, indent=1, allow_nan=False))
+        say_json({"out": str(out), "label": LABEL, "scores": made.scores})
         return
-    click.echo(LABEL)
+    say(LABEL)
     document = made.document
     names = [table["name"] for table in document["tables"]]
-    click.echo(f"The page is {out / PAGE_FILE}. A few of its scores, beside the two yardsticks:")
+    say(f"The page is {out / PAGE_FILE}. A few of its scores, beside the two yardsticks:")
     wanted = ("tvd-1", "tvd-2", "tvd-3", "range-contiguous-absolute")
     for metric in document["metrics"]:
         if metric["key"] in wanted:
@@ -94,13 +93,13 @@ def evaluate(
                 f"{name} {score['value']:.4g}" if score["status"] == "scored" else f"{name} -"
                 for name, score in zip(names, metric["scores"], strict=True)
             ]
-            click.echo(f"  {metric['title']}: {'; '.join([*shown[2:], *shown[:2]])}")
+            say(f"  {metric['title']}: {'; '.join([*shown[2:], *shown[:2]])}")
     failed = sum(any(each["status"] == "failed" for each in metric["scores"]) for metric in document["metrics"])
     if failed:
-        click.echo(f"{failed} metrics failed; the page says which, and the others are not affected.")
+        say(f"{failed} metrics failed; the page says which, and the others are not affected.")
     if document["notCompared"]:
-        click.echo(f"Not compared, because not every table has them: {', '.join(document['notCompared'])}.")
-    click.echo(WHAT_IT_MEANS)
+        say(f"Not compared, because not every table has them: {', '.join(document['notCompared'])}.")
+    say(WHAT_IT_MEANS)
 
 
 def _three(text: str | None) -> tuple[str, str, str] | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from margent.cli.console import shown_progress
+from margent.cli.console import say, say_json, shown_progress
 from margent.cli.options import json_option, out_option, read_options, reading_options, schema_option
 
 
@@ -46,12 +45,12 @@ def inspect(
         made = run(table, schema, read=read_options(delimiter, quote, encoding, no_header, kind), progress=progress)
         made.save(out)
     if as_json:
-        click.echo(json.dumps({"out": str(out)} | made.document, indent=1, allow_nan=False))
+        say_json({"out": str(out)} | made.document)
         return
-    click.echo(LABEL)
-    click.echo(f"The page is {out / PAGE_FILE}.")
+    say(LABEL)
+    say(f"The page is {out / PAGE_FILE}.")
     remarked = [column for column in made.document["columns"] if column["remarks"]]
-    click.echo(f"{len(remarked)} of {len(made.document['columns'])} modeled columns are worth a look:")
+    say(f"{len(remarked)} of {len(made.document['columns'])} modeled columns are worth a look:")
     for column in remarked:
-        click.echo(f"  {column['column']}: {'; '.join(column['remarks'])}")
-    click.echo(WHAT_IT_MEANS)
+        say(f"  {column['column']}: {'; '.join(column['remarks'])}")
+    say(WHAT_IT_MEANS)

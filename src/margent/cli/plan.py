@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from margent.cli.budget import after_json, after_text
+from margent.cli.console import say, say_json, visible
 from margent.cli.options import (
     accountant_option,
     budget_file_of,
@@ -86,13 +86,13 @@ def plan(
     if as_json:
         left = [{} if balance is None else {"budgetFile": after_json(balance, made.budget)} for made in plans]
         listed = [made.to_json(expected) | kept for made, kept in zip(plans, left, strict=True)]
-        click.echo(json.dumps(listed, indent=1, allow_nan=False))
+        say_json(listed)
     else:
         for made in plans:
             after = "" if balance is None else after_text(balance, made.budget, unit_name(schema.unit)) + "\n"
-            click.echo(plan_text(made, expected) + after)
+            say(plan_text(made, expected) + after, lines=True)
         for fault in unsupported(schema):
-            click.echo(f"`margent synthesize` would refuse this schema: {fault}")
+            say(f"`margent synthesize` would refuse this schema: {fault}")
     for made in plans:
         made.require_fits()
 
@@ -105,7 +105,7 @@ def plan_text(made: Plan, expected: int | None) -> str:
     from margent.plan import MOST_NOISE, gigabytes
     from margent.release.promise import number, spelled
 
-    widest = ", ".join(f"{name} ({size})" for name, size in made.widest())
+    widest = ", ".join(f"{visible(name)} ({size})" for name, size in made.widest())
     lines = [
         f"Method {made.method}, {spelled(made.budget)}: "
         f"{len(made.columns)} modeled columns; widest (codes): {widest or 'none'}",
@@ -133,7 +133,7 @@ def plan_text(made: Plan, expected: int | None) -> str:
             f"{_percent(verdict.best)} to {_percent(verdict.worst)} % of the rows)."
         )
         if verdict.too_fine:
-            shown = ", ".join(f"{name} ({size:,})" for name, size in verdict.too_fine[:5])
+            shown = ", ".join(f"{visible(name)} ({size:,})" for name, size in verdict.too_fine[:5])
             more = f" and {len(verdict.too_fine) - 5} more" if len(verdict.too_fine) > 5 else ""
             lines.append(
                 f"Too fine for so few rows (noise alone above a fifth of the rows; codes in brackets): {shown}{more}: "

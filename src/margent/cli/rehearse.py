@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from margent.cli.console import say, say_json
 from margent.cli.options import (
     json_option,
     out_option,
@@ -44,6 +44,6 @@ def rehearse(schema_path: Path, rows: str, seed: str | None, file_format: str, o
     schema = read_schema(schema_path)
     path = save_rehearsal(schema, out, rows=count or 0, seed=chosen_seed, file_format=file_format)
     if as_json:
-        click.echo(json.dumps({"table": str(path), "rows": count, "seed": chosen_seed}))
+        say_json({"table": str(path), "rows": count, "seed": chosen_seed})
     else:
-        click.echo(f"{count:,} fake rows are in {path}. They come from the schema alone; no data was read.")
+        say(f"{count:,} fake rows are in {path}. They come from the schema alone; no data was read.")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from margent.cli.budget import rest_after
-from margent.cli.console import shown_progress
+from margent.cli.console import say, say_json, shown_progress
 from margent.cli.options import (
     accountant_option,
     budget_file_of,
@@ -200,16 +199,16 @@ def methods(as_json: bool) -> None:
             }
             for method in METHODS
         ]
-        click.echo(json.dumps({"methods": entries, "synthesizers": [each.name for each in SYNTHESIZERS]}, indent=1))
+        say_json({"methods": entries, "synthesizers": [each.name for each in SYNTHESIZERS]})
         return
     for method in METHODS:
         default = " (default)" if method.name == DEFAULT_METHOD else ""
-        click.echo(f"{method.name}{default}")
-        click.echo(f"  buys      {method.buys}")
-        click.echo(f"  good at   {method.good_at}")
-        click.echo(f"  records   synthesizer {method.synthesizer.name}")
-        click.echo(f"  source    {method.source}")
-    click.echo(f"synthesizers for `margent resample`: {', '.join(each.name for each in SYNTHESIZERS)}")
+        say(f"{method.name}{default}")
+        say(f"  buys      {method.buys}")
+        say(f"  good at   {method.good_at}")
+        say(f"  records   synthesizer {method.synthesizer.name}")
+        say(f"  source    {method.source}")
+    say(f"synthesizers for `margent resample`: {', '.join(each.name for each in SYNTHESIZERS)}")
 
 
 def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_file: BudgetFile | None = None) -> None:
@@ -231,28 +230,28 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
     summary = release.summary
     if as_json:
         kept = {} if budget_file is None else {"budgetFile": rest_after(budget_file)}
-        click.echo(json.dumps({"out": str(out)} | summary | kept, indent=1, allow_nan=False))
+        say_json({"out": str(out)} | summary | kept)
         return
     mean = 100 * summary["oneWays"]["meanDistance"]
     noise = [entry["noiseAlone"] for entry in summary["oneWays"]["columns"]]
-    click.echo(f"{release.rows:,} synthetic rows are in {out}/ (page: {out / 'release.html'})")
-    click.echo(who_is_protected(release.transcript.schema, release.budget))
-    click.echo(what_epsilon_means(release.budget))
+    say(f"{release.rows:,} synthetic rows are in {out}/ (page: {out / 'release.html'})")
+    say(who_is_protected(release.transcript.schema, release.budget))
+    say(what_epsilon_means(release.budget))
     if spent:
-        click.echo(what_was_spent(release.transcript, release.budget))
-        click.echo(SINGLE_RELEASE if budget_file is None else rest_after(budget_file))
+        say(what_was_spent(release.transcript, release.budget))
+        say(SINGLE_RELEASE if budget_file is None else rest_after(budget_file))
     else:
-        click.echo("Spent: nothing; this table comes from the noisy answers of the earlier release.")
+        say("Spent: nothing; this table comes from the noisy answers of the earlier release.")
     if noise:
-        click.echo(
+        say(
             f"Close to the noisy answers: single columns differ from them by {mean:.2f} % of the records on "
             f"average; the noise itself accounts for about {100 * sum(noise) / len(noise):.2f} %."
         )
     if coarsened := what_was_coarsened(summary):
-        click.echo(coarsened)
-    click.echo(what_may_be_published(f"{out}/"))
+        say(coarsened)
+    say(what_may_be_published(f"{out}/"))
     for warning in schema_warnings(summary):
-        click.echo(f"Warning: {warning}.")
+        say(f"Warning: {warning}.")
     for advice in release.budget.advice:
-        click.echo(f"Note: {advice}")
-    click.echo(IF_NOT_GOOD_ENOUGH)
+        say(f"Note: {advice}")
+    say(IF_NOT_GOOD_ENOUGH)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from margent.cli.console import say, say_json
 from margent.cli.options import json_option, read_options, reading_options
 from margent.errors import SchemaError, UsageError
 
@@ -77,20 +77,20 @@ def draft(
         out.write_text(made.text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
-    click.echo(f"A schema with {len(made.document['fields'])} fields is in {out}.")
+    say(f"A schema with {len(made.document['fields'])} fields is in {out}.")
     if public_data:
-        click.echo("Its values and bounds were read from the rows: it is fit for public tables only, and says so.")
-    click.echo("Everything in a schema is public by declaration: write nothing into it that only the rows know.")
+        say("Its values and bounds were read from the rows: it is fit for public tables only, and says so.")
+    say("Everything in a schema is public by declaration: write nothing into it that only the rows know.")
     if made.todos:
-        click.echo(f"{len(made.todos)} questions are left for you; `margent schema check {out}` lists them all:")
+        say(f"{len(made.todos)} questions are left for you; `margent schema check {out}` lists them all:")
         for todo in made.todos[:SHOWN]:
-            click.echo(f"  {todo}")
+            say(f"  {todo}")
         if len(made.todos) > SHOWN:
-            click.echo(f"  ... and {len(made.todos) - SHOWN} more")
-        click.echo(f"Answer them in {out}, one line a column, from documentation and never from the rows. Examples:")
+            say(f"  ... and {len(made.todos) - SHOWN} more")
+        say(f"Answer them in {out}, one line a column, from documentation and never from the rows. Examples:")
         for line in EXAMPLES:
-            click.echo(f"  {line}")
-        click.echo('Texts that mean "no value" (NA, ?) go into missingValues. Every key: docs/schema.md.')
+            say(f"  {line}")
+        say('Texts that mean "no value" (NA, ?) go into missingValues. Every key: docs/schema.md.')
 
 
 @schema.command(short_help="Check a schema, and hold a table's header against it.")
@@ -119,6 +119,7 @@ def check(
     from margent.schema.check import unsupported
     from margent.schema.codec import Codec
     from margent.schema.examples import example_cells
+    from margent.schema.formulas import formula_cells, formula_warnings
     from margent.schema.read import read_schema
     from margent.tables.source import open_table
 
@@ -131,7 +132,7 @@ def check(
     except SchemaError as error:
         if as_json:
             faults = [{"pointer": fault.pointer, "message": fault.message} for fault in error.faults]
-            click.echo(json.dumps({"ok": False, "faults": faults}, indent=1))
+            say_json({"ok": False, "faults": faults})
         raise
     later = unsupported(read)
     codec = None if later else Codec(read)
@@ -141,22 +142,25 @@ def check(
         document = {
             "ok": True,
             "columns": [{"name": name, "codes": sizes[name], "examples": cells[name]} for name in sizes],
+            "warnings": formula_warnings(formula_cells(read)),
             "unsupported": [{"pointer": fault.pointer, "message": fault.message} for fault in later],
         }
-        click.echo(json.dumps(document, indent=1))
+        say_json(document)
         return
-    click.echo(f"{schema_path} is a schema of {len(read.fields)} fields, {len(read.modelled)} of them modeled.")
+    say(f"{schema_path} is a schema of {len(read.fields)} fields, {len(read.modelled)} of them modeled.")
     if sizes:
-        click.echo("Codes of each column, and cells as the schema spells them: compare them with your table's.")
+        say("Codes of each column, and cells as the schema spells them: compare them with your table's.")
         widest = min(max(len(name) for name in sizes), 40)
         for name, size in sizes.items():
-            click.echo(f"  {name:<{widest}}  {size:>7,}  {'   '.join(map(repr, cells[name]))}")
+            say(f"  {name:<{widest}}  {size:>7,}  {'   '.join(map(repr, cells[name]))}")
         tokens = " or ".join(repr(token.text) for token in read.missing) or "in no way"
-        click.echo(f"Missing cells are spelled {tokens}, where a column does not say otherwise.")
+        say(f"Missing cells are spelled {tokens}, where a column does not say otherwise.")
+    for warning in formula_warnings(formula_cells(read)):
+        say(f"Warning: {warning}.")
     for fault in later:
-        click.echo(f"  not yet in this version: {fault}")
+        say(f"  not yet in this version: {fault}")
     if table is not None:
-        click.echo(f"The header of {table} agrees with it. No row was read.")
+        say(f"The header of {table} agrees with it. No row was read.")
 
 
 def _draft(table: Path | None, codebook: Path | None, options: ReadOptions, *, public_data: bool) -> Draft:

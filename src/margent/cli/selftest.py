@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
+
+from margent.cli.console import say, say_json
 
 
 @click.command(short_help="Check noise, charges and randomness on this machine.")
@@ -24,16 +24,16 @@ def selftest(as_json: bool) -> None:
     failed = [finding for finding in findings if not finding.passed]
     if as_json:
         listed = [{"check": each.name, "passed": each.passed, "seen": each.seen} for each in findings]
-        click.echo(json.dumps({"version": VERSION, "passed": not failed, "findings": listed}, indent=2))
+        say_json({"version": VERSION, "passed": not failed, "findings": listed})
     else:
         for each in findings:
-            click.echo(
-                f"{'passed' if each.passed else 'FAILED'}  {each.name} ({each.seconds:.1f} s)\n        {each.seen}"
-            )
-        click.echo(
-            "\nThis machine keeps the promise as far as these checks can see."
+            say(f"{'passed' if each.passed else 'FAILED'}  {each.name} ({each.seconds:.1f} s)")
+            say(f"        {each.seen}")
+        say()
+        say(
+            "This machine keeps the promise as far as these checks can see."
             if not failed
-            else "\nDo not publish anything made on this machine; please report the lines above."
+            else "Do not publish anything made on this machine; please report the lines above."
         )
     if failed:
         raise click.exceptions.Exit(1)

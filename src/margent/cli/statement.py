@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from margent.cli.console import shown_progress
+from margent.cli.console import say, shown_progress
 from margent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def statement(release_folder: Path, budget_file: Path | None, no_selftest: bool,
     account = None if budget_file is None else _account(budget_file, release_folder, str(summary.get("run", "")))
     verdict = None if no_selftest else _verdict()
     whole_file(out, page(transcript, budget, summary, account=account, verdict=verdict).encode())
-    click.echo(f"The statement is in {out}; open it in a browser and print it.")
+    say(f"The statement is in {out}; open it in a browser and print it.")
     if verdict is not None and not verdict.passed:
-        click.echo("The self test FAILED on this machine: do not publish; run `margent selftest`.")
+        say("The self test FAILED on this machine: do not publish; run `margent selftest`.")
         raise click.exceptions.Exit(1)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from margent.cli.console import shown_progress
+from margent.cli.console import say, say_json, shown_progress
 from margent.cli.options import (
     delta_option,
     json_option,
@@ -79,8 +78,8 @@ def sweep(
         )
         made.save(out)
     if as_json:
-        click.echo(json.dumps({"out": str(out)} | made.document, indent=1, allow_nan=False))
+        say_json({"out": str(out)} | made.document)
         return
-    click.echo(LABEL)
-    click.echo(f"The page is {out / PAGE_FILE}.")
-    click.echo(made.document["meaning"])
+    say(LABEL)
+    say(f"The page is {out / PAGE_FILE}.")
+    say(made.document["meaning"])

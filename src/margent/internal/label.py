@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from margent.errors import UsageError
-from margent.release.folder import refuse_existing, whole_folder
+from margent.release.folder import INTERNAL, refuse_existing, whole_folder
 
 LABEL = "INTERNAL: computed from the real data, not differentially private"
 """Stands in every file and at the top of every page made from real rows."""
@@ -54,7 +54,7 @@ def save_internal(out: Path, files: Mapping[str, bytes]) -> Path:
     Raises: UsageError when the folder exists or lies inside a release.
     """
     refuse_release(out)
-    if any(not name.startswith("INTERNAL") for name in files):
+    if any(not name.startswith(INTERNAL) for name in files):
         raise ValueError("a file made from real rows is named INTERNAL...")
     with whole_folder(out) as folder:
         if os.name != "nt":

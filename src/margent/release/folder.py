@@ -11,6 +11,9 @@ from pathlib import Path
 
 from margent.errors import UsageError
 
+INTERNAL = "INTERNAL"
+"""How the name of every file begins that was made from real rows."""
+
 
 def refuse_existing(out: Path) -> None:
     """Refuse an output path that exists, or whose parent does not, before anything is charged.
@@ -21,6 +24,14 @@ def refuse_existing(out: Path) -> None:
         raise UsageError(f"{out} exists already; choose another output folder or remove it first")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out.absolute().parent} is not a folder; create it first")
+
+
+def internal_files(folder: Path) -> list[Path]:
+    """What lies in a folder under a name that marks it as made from real rows; also a link to such a thing.
+
+    Privacy: names only.
+    """
+    return sorted(path for path in folder.rglob("*") if path.name.upper().startswith(INTERNAL))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 from margent.privacy.budget import Budget
 from margent.schema.fields import PersonUnit, Schema
+from margent.schema.formulas import formula_warnings
 from margent.transcript import Transcript
 
 
@@ -99,12 +100,13 @@ def missing_warning(column: str, noisy_share: float) -> str:
 
 
 def schema_warnings(summary: Mapping[str, Any]) -> list[str]:
-    """Everything in a release's summary that says the schema may not fit the table.
+    """Everything in a release's summary that says the schema may not fit the table, or a spreadsheet may run it.
 
-    Privacy: none: noisy answers.
+    Privacy: none: noisy answers and the schema.
     """
     unlisted = [unlisted_warning(entry["column"], entry["noisyShare"]) for entry in summary["unlisted"]]
-    return unlisted + [missing_warning(entry["column"], entry["noisyShare"]) for entry in summary["mostlyMissing"]]
+    missing = [missing_warning(entry["column"], entry["noisyShare"]) for entry in summary["mostlyMissing"]]
+    return unlisted + missing + formula_warnings(summary["formulas"])
 
 
 def what_was_coarsened(summary: Mapping[str, Any]) -> str:

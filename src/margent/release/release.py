@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from margent.errors import TranscriptError, UsageError
 from margent.privacy.budget import Budget
-from margent.release.folder import whole_folder
+from margent.release.folder import internal_files, whole_folder
 from margent.release.measurements import (
     canonical_json,
     charge_to_json,
@@ -183,13 +183,27 @@ def dialect_of(summary: Mapping[str, Any]) -> ReadOptions:
         raise TranscriptError("summary.json: the dialect is damaged or altered") from None
 
 
+def require_publishable(folder: Path) -> None:
+    """Refuse a folder that holds what was computed from real rows: published whole, it would give that away.
+
+    Privacy: none: names of files only.
+    Raises: TranscriptError naming the file and the next step.
+    """
+    if found := internal_files(folder):
+        raise TranscriptError(
+            f"{found[0]}: is INTERNAL, made from real rows, and must not lie in a release, which may be published "
+            "whole; move it out, and make sure that nobody was given the folder with it"
+        )
+
+
 def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]]:
     """Read a release folder's transcript, budget and summary; no data is needed for anything that follows.
 
     Privacy: none: reads published files only.
-    Raises: TranscriptError naming the file that is absent or damaged.
+    Raises: TranscriptError naming the file that is absent or damaged, or that was made from real rows and lies there.
     """
     root = Path(folder)
+    require_publishable(root)
     summary = read_json(root / "summary.json")
     transcript = read_measurements(root / "measurements")
     try:

@@ -24,6 +24,7 @@ from margent.release.promise import (
     who_is_protected,
 )
 from margent.schema.codec import Codec
+from margent.schema.formulas import formula_cells
 from margent.transcript import NoisyMarginal, Scores, Transcript
 from margent.version import VERSION
 
@@ -187,6 +188,7 @@ def release_summary(
         "unlisted": unlisted_shares(transcript),
         "mostlyMissing": missing_shares(transcript),
         "coarsened": coarsened_columns(transcript),
+        "formulas": formula_cells(transcript.schema),
         "pairsLeftOut": pairs_left_out(transcript),
         "oneWays": {"meanDistance": round(mean, 6), "columns": close},
     }
