@@ -15,9 +15,11 @@ raises one of these from code that has seen a cell must build the text from the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+Answer = TypeVar("Answer")
 
 
 class MargentError(Exception):
@@ -79,3 +81,21 @@ class PlanError(MargentError):
     """The plan, made from public facts alone, needs more than a stated cap or this machine has."""
 
     exit_code = 5
+
+
+def sealed(doing: str, look: Callable[[], Answer]) -> Answer:
+    """``look()``, where a fault of this program, or of one below it, keeps its kind and loses its text.
+
+    Such a text may hold a cell or an exact count. The new error is raised outside the handler, so that not even its
+    context carries the old one.
+
+    Privacy: what it raises says what was being done, and the name of the fault's class.
+    Raises: MargentError; those that ``look`` raises itself pass, and so does an interrupt.
+    """
+    try:
+        return look()
+    except MargentError:
+        raise
+    except Exception as error:
+        fault = type(error).__name__
+    raise MargentError(f"internal fault: {doing} ({fault}); please report it, without your table")

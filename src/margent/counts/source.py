@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margent.counts.kernel import BLOCK_ROWS, MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
-from margent.errors import MargentError
+from margent.errors import sealed
 from margent.schema.domain import Clique, Domain, Merge
 
 if TYPE_CHECKING:
@@ -102,15 +103,7 @@ class StreamedCounts:
 
     def _coded(self) -> Iterator[tuple[Sequence[Codes], int]]:
         for batch in self.source.batches():
-            fault = ""
-            try:
-                columns = self.codec.encode(batch)
-            except Exception as error:
-                # A fault of this program; its text may hold a cell, so only its kind goes on.
-                fault = type(error).__name__
-            if fault:
-                raise MargentError(f"internal fault: a batch could not be coded ({fault})")
-            yield columns, batch.num_rows
+            yield sealed("a batch could not be coded", partial(self.codec.encode, batch)), batch.num_rows
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.errors import sealed
 from margent.internal.figures import MAX_BARS, grouped
 from margent.internal.label import LABEL, WHAT_IT_MEANS, save_internal
 from margent.internal.reading import given, shared_schema
@@ -116,7 +118,8 @@ def inspect(table: Any, schema: Schema, *, read: ReadOptions | None = None, prog
         for batch in source.batches():
             rows += batch.num_rows
             for tally in tallies:
-                tally.add(batch.column(tally.layout.field.name))
+                column = batch.column(tally.layout.field.name)
+                sealed("a column could not be coded", partial(tally.add, column))
     columns = [_column(tally, codec.labels[tally.layout.field.name], rows) for tally in tallies]
     return Inspection(
         {

@@ -28,9 +28,14 @@ def is_release(folder: Path) -> bool:
 
 
 def release_of(path: Path) -> Path | None:
-    """The release folder that a path is, or lies in, if any."""
+    """The release folder that a path is, or lies in, if any; also one that lost files, or its measurements alone."""
     resolved = path.resolve()
-    return next((folder for folder in (resolved, *resolved.parents) if is_release(folder)), None)
+    return next((folder for folder in (resolved, *resolved.parents) if _was_release(folder)), None)
+
+
+def _was_release(folder: Path) -> bool:
+    parts = sum((folder / name).exists() for name in (*_RELEASE_FILES, "summary.json"))
+    return parts > 1 or all((folder / name).exists() for name in ("transcript.json", "answers.i64"))
 
 
 def refuse_release(out: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from margent.counts.source import CodedCounts
-from margent.errors import SchemaError, TranscriptError, UsageError
+from margent.errors import SchemaError, TranscriptError, UsageError, sealed
 from margent.internal.label import is_release
 from margent.metrics.coded import CodedTable, Codes, Kind
 from margent.release.measurements import read_json
@@ -112,7 +113,7 @@ def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:
     with open_table(one.table, codec.schema, one.read) as source:
         for batch in source.batches():
             rows += batch.num_rows
-            for place, codes in enumerate(codec.encode(batch)):
+            for place, codes in enumerate(sealed("a batch could not be coded", partial(codec.encode, batch))):
                 parts[place].append(codes.astype(narrow[place]))
     columns = [
         np.concatenate(part) if part else np.zeros(0, dtype=dtype) for part, dtype in zip(parts, narrow, strict=True)

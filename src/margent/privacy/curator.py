@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margent.counts.source import CountSource
-from margent.errors import PlanError, UsageError
+from margent.errors import PlanError, UsageError, sealed
 from margent.privacy import scores as exact_scores
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge
@@ -116,7 +117,7 @@ class DataCurator:
             answers.append(
                 NoisyMarginal(
                     clique=request.clique,
-                    counts=_checked_sum(exact, noise),
+                    counts=sealed("noise could not be added", partial(_checked_sum, exact, noise)),
                     variance=request.law.variance,
                     charge=places[position],
                     merged=request.merged,
@@ -140,7 +141,7 @@ class DataCurator:
         return Scores(
             kind=request.kind,
             cliques=request.cliques,
-            values=_checked_sum(values, noise),
+            values=sealed("noise could not be added", partial(_checked_sum, values, noise)),
             denominator=lattice,
             variance=request.law.variance / lattice**2,
             charge=place,
@@ -160,7 +161,8 @@ class DataCurator:
         sensitivity = Fraction(score_units(request.kind, self.neighbors, request.tables))
         left, chosen = list(range(len(values))), list[Clique]()
         for _ in range(request.choices):
-            pick = self.chooser([values[position] for position in left], request.epsilon, sensitivity)
+            scores = [values[position] for position in left]
+            pick = sealed("no choice could be drawn", partial(self.chooser, scores, request.epsilon, sensitivity))
             chosen.append(request.cliques[left.pop(pick)])
         return Choice(kind=request.kind, cliques=tuple(chosen), charge=place, merged=request.merged)
 
@@ -186,7 +188,8 @@ class DataCurator:
         values = np.zeros(len(request.cliques), dtype=np.int64)
         merged = [request.merged] * len(request.cliques)
         for position, exact in self._exact_tables(request.cliques, merged, merges, label):
-            values[position] = _score(request, request.cliques[position], exact)
+            scored = partial(_score, request, request.cliques[position], exact)
+            values[position] = sealed("a score could not be computed", scored)
         return values
 
     def _exact_tables(
@@ -203,7 +206,8 @@ class DataCurator:
                     break
                 end += 1
             self.progress(label, done / len(cliques))
-            tables = self.source.count(cliques[done:end], merges if merged[done] else NO_MERGES)
+            asked = partial(self.source.count, cliques[done:end], merges if merged[done] else NO_MERGES)
+            tables = sealed("the rows could not be counted", asked)
             yield from enumerate(tables, start=done)
             done = end
         self.progress(label, 1.0)
