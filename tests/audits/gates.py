@@ -27,7 +27,7 @@ from margent.audits.doors import one_marginal
 from margent.audits.laws import limit, misfit, scale_misfit
 from margent.cli import run
 from margent.counts.source import CodedCounts
-from margent.errors import BudgetError, UsageError
+from margent.errors import BudgetError, MargentError, UsageError
 from margent.privacy import curator as door
 from margent.privacy import exponential
 from margent.privacy.accounting import account_named
@@ -296,7 +296,7 @@ def charges_come_before_looks_and_stay() -> None:
     for broken in (False, True):
         ledger = Ledger(ROOMY)
         watched = Watched(counted(exact), ledger, broken)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(MargentError):
             door.DataCurator(PAIR, watched, ledger).measure(
                 [MarginalRequest(("a",), Gaussian(Fraction(9))), MarginalRequest(("b",), Gaussian(Fraction(9)))],
                 label="gate",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from margent import pipeline
 from margent.counts import source
+from margent.errors import MargentError
 from margent.privacy import curator, exponential, gdp, ledger, noise, queries, scores
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.requests import PublicTables
@@ -190,7 +191,7 @@ def refunded(patch: pytest.MonkeyPatch) -> None:
         before = self.ledger._charges
         try:
             return genuine(self, requests, **options)
-        except OSError:
+        except MargentError:
             self.ledger._charges = before
             raise
 
@@ -328,7 +329,6 @@ def told_of_a_cell(patch: pytest.MonkeyPatch) -> None:
         return genuine(self, batch)
 
     patch.setattr(Codec, "encode", encode)
-    patch.setattr(source, "MargentError", SchemaError)
 
 
 def hashed_input(patch: pytest.MonkeyPatch) -> None:
