@@ -132,8 +132,7 @@ class DataCurator:
         Raises: BudgetError when the charge passes the budget, UsageError for what is no pair, has no expectation or no
             price (nothing is then charged or looked at).
         """
-        self._require_binary(request, merges)
-        self._require_scorable(request, merges)
+        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
         (place,) = self.ledger.spend([score_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label)
         noise = self._draw(values.size, request.law)
@@ -154,8 +153,7 @@ class DataCurator:
         Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
         Raises: as `scores`.
         """
-        self._require_binary(request, merges)
-        self._require_scorable(request, merges)
+        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
         (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label).tolist()
         sensitivity = Fraction(score_units(request.kind, self.neighbors, request.tables))
@@ -165,17 +163,6 @@ class DataCurator:
             pick = sealed("no choice could be drawn", partial(self.chooser, scores, request.epsilon, sensitivity))
             chosen.append(request.cliques[left.pop(pick)])
         return Choice(kind=request.kind, cliques=tuple(chosen), charge=place, merged=request.merged)
-
-    def _require_binary(self, request: ScoreRequest | ChoiceRequest, merges: Mapping[str, Merge]) -> None:
-        """Refuse the smaller price of binary columns where a pair has none: a fact of the domain, without a look."""
-        if request.tables is None or not request.tables.binary:
-            return
-        domain = self.domain.merged(merges) if request.merged else self.domain
-        if any(min(domain.shape(pair)) > 2 for pair in request.cliques):
-            raise UsageError("binary=True needs a column of at most two codes in every pair: leave it out")
-
-    def _require_scorable(self, request: ScoreRequest | ChoiceRequest, merges: Mapping[str, Merge]) -> None:
-        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
 
     def _draw(self, count: int, law: Law) -> NDArray[np.int64]:
         if isinstance(law, Gaussian):

@@ -121,7 +121,8 @@ def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> N
     """Refuse what the registered sensitivities of scores are not proved for.
 
     A score is of a pair of columns. Its expectation has one finite count a code of each: a longer one would be held
-    against each cell several times over, and one record would then move the score by as many.
+    against each cell several times over, and one record would then move the score by as many. The smaller price of
+    binary columns holds where each pair has one.
 
     Shapes: ``domain`` is the (merged) domain in which the request is answered.
     Privacy: none: public facts; called before the charge.
@@ -135,6 +136,8 @@ def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> N
                 f"the score of {pair!r} needs an expectation for both columns: one finite count a code, of the domain "
                 "that is asked about (merged or not)"
             )
+        if request.tables is not None and request.tables.binary and min(domain.shape(pair)) > 2:
+            raise UsageError("binary=True needs a column of at most two codes in every pair: leave it out")
 
 
 def _is_expectation(request: ScoreRequest | ChoiceRequest, name: str, domain: Domain) -> bool:
