@@ -38,14 +38,31 @@ def internal_files(folder: Path) -> list[Path]:
 def whole_folder(out: Path) -> Iterator[Path]:
     """Give a temporary folder beside ``out`` and rename it to ``out`` on success; on any failure remove it.
 
-    Files and folder are flushed to disk before the rename, so a crash leaves all of it or nothing.
+    Raises: UsageError when ``out`` exists.
+    """
+    with _whole(out) as draft:
+        draft.mkdir()
+        yield draft
+
+
+def whole_file(out: Path, content: bytes) -> None:
+    """Write one file under a temporary name beside ``out`` and rename it on success; on any failure leave nothing.
 
     Raises: UsageError when ``out`` exists.
+    """
+    with _whole(out) as draft:
+        draft.write_bytes(content)
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``out``; what lies there is flushed to disk, then renamed, or else removed.
+
+    So a crash leaves all of it or nothing.
     """
     refuse_existing(out)
     parent = out.absolute().parent
     draft = parent / f".{out.name}.{secrets.token_hex(8)}.part"
-    draft.mkdir()
     try:
         yield draft
         for path in sorted(draft.rglob("*"), reverse=True):
@@ -56,25 +73,10 @@ def whole_folder(out: Path) -> Iterator[Path]:
         draft.rename(parent / out.name)
         _flush(parent)
     except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
-
-
-def whole_file(out: Path, content: bytes) -> None:
-    """Write one file under a temporary name beside ``out`` and rename it on success; on any failure leave nothing.
-
-    Raises: UsageError when ``out`` exists.
-    """
-    refuse_existing(out)
-    draft = out.absolute().with_name(f".{out.name}.{secrets.token_hex(8)}.part")
-    try:
-        draft.write_bytes(content)
-        _flush(draft)
-        refuse_existing(out)
-        draft.rename(out.absolute())
-        _flush(draft.parent)
-    except BaseException:
-        draft.unlink(missing_ok=True)
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
         raise
 
 
