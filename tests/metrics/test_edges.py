@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from margent.internal.evaluation import measured
+from margent.metrics import mgd_score
 from margent.metrics.coded import resampled, shuffled
 from margent.metrics.learning import Learning
 from margent.metrics.marginals import MarginalDistance
 from margent.metrics.metric import Metric, Score
-from margent.metrics.mgd_score import MODULE, MarginalDifference
+from margent.metrics.mgd_score import MarginalDifference
 from margent.metrics.propensity import Propensity
 from margent.metrics.registry import METRICS
 from margent.metrics.study import Choices, Study
@@ -169,10 +170,7 @@ def test_learning_says_that_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_marginal_difference_joins_what_its_module_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in module with the agreed names: the adapter gives it counts of all chosen marginals and passes on."""
-    import importlib.machinery
-    import sys
-    import types
+    """A stand-in with the module's names: the adapter gives it counts of all chosen marginals and passes on."""
     from types import SimpleNamespace
     from typing import Any
 
@@ -183,10 +181,8 @@ def test_the_marginal_difference_joins_what_its_module_says(monkeypatch: pytest.
         marginals = tuple(SimpleNamespace(clique=clique, value=0.25, exact=True) for clique in real)
         return SimpleNamespace(value=0.25, exact=True, left=0.25, attributes={"a": 0.0}, marginals=marginals)
 
-    module: Any = types.ModuleType(MODULE)
-    module.__spec__ = importlib.machinery.ModuleSpec(MODULE, None)
-    module.mgd, module.attributes_from_schema = mgd, lambda codec: codec.domain.names
-    monkeypatch.setitem(sys.modules, MODULE, module)
+    monkeypatch.setattr(mgd_score, "mgd", mgd)
+    monkeypatch.setattr(mgd_score, "attributes_from_schema", lambda codec: codec.domain.names)
     schema = Schema([Integer(name, 0, 3) for name in "abcd"], unit="row")
     made = dataclasses.replace(study(COLUMNS, ROWS, ROWS), schema=schema)
     (score,) = MarginalDifference().measure(made)

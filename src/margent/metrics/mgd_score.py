@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
 from margent.metrics.metric import Better, NotComputableError, Score
+from margent.metrics.mgd import MgdResult, attributes_from_schema, mgd
 from margent.metrics.study import Study
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, clique
 
-MODULE = "margent.metrics.mgd"
 MOST_PAIRS = 60
 MOST_CELLS = 20_000
 
@@ -37,12 +35,9 @@ class MarginalDifference:
 
     def measure(self, study: Study) -> list[Score]:
         """One mean a table, with the value of each marginal and of each attribute."""
-        if importlib.util.find_spec(MODULE) is None:
-            raise NotComputableError("this version has no Marginal Difference yet")
         if study.schema is None or study.real.rows == 0:
             raise NotComputableError("it needs a schema and real rows")
-        module: Any = importlib.import_module(MODULE)
-        attributes = module.attributes_from_schema(Codec(study.schema))
+        attributes = attributes_from_schema(Codec(study.schema))
         cliques = _chosen(study)
         real: dict[Clique, Any] = {}
         others: list[dict[Clique, Any]] = [{} for _ in study.tables]
@@ -52,8 +47,8 @@ class MarginalDifference:
                 others[place][each] = other
         scores = []
         for held in others:
-            result = module.mgd(real, held, attributes, tolerance=study.choices.tolerance)
-            scores.append(Score(float(result.value), _details(result)))
+            result = mgd(real, held, attributes, tolerance=study.choices.tolerance)
+            scores.append(Score(result.value, _details(result)))
         return scores
 
 
@@ -71,7 +66,7 @@ def _chosen(study: Study) -> list[Clique]:
     return [*singles, *pairs]
 
 
-def _details(result: Any) -> dict[str, Any]:
+def _details(result: MgdResult) -> dict[str, Any]:
     order = sorted(result.marginals, key=lambda one: (-one.value, one.clique))
     return {
         "exact": bool(result.exact),
