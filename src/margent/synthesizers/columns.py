@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread, member_shares
-from margent.postprocessing.tables import Table, WorkingDomain, average
+from margent.postprocessing.tables import Table, WorkingDomain, average, evidence, working_domain
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.apportion import shuffled_codes
@@ -87,6 +89,26 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
         counts, variance = _noisy_counts(transcript, name)
         members[name] = member_shares(working, name, counts, shares[name], spread, variance)
     return Columns(working, shares, members)
+
+
+def consistent(
+    transcript: Transcript, consistency: Consistency, spread: Spread, progress: Progress
+) -> tuple[dict[Clique, Table], Columns, int]:
+    """Tables that agree and are at least 0, the single columns read off them, and the records they tell of.
+
+    Takes any transcript. Privacy: none: post-processing.
+    """
+    progress("consistency", 0.0)
+    working = working_domain(transcript, sampleable_codes(transcript))
+    known = evidence(transcript, working)
+    # Without records to speak of the tables still tell shapes, and those need a positive total.
+    tables = consistency.apply(known.tables, max(known.total, 1.0))
+    progress("consistency", 1.0)
+    return (
+        {table.clique: table for table in tables},
+        columns_of(transcript, working, tables, spread),
+        round(known.total),
+    )
 
 
 def _noisy_counts(transcript: Transcript, name: str) -> tuple[NDArray[np.float64], float]:

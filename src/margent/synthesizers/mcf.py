@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from margent.errors import UsageError
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread
-from margent.postprocessing.tables import Table, evidence, working_domain
+from margent.postprocessing.tables import Table
 from margent.progress import Progress, silent
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.apportion import apportion
-from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
+from margent.synthesizers.columns import Columns, consistent, counted
 from margent.synthesizers.transport import transport
 from margent.transcript import Transcript
 
@@ -53,17 +53,8 @@ class MinCostFlow:
 
         Privacy: none: post-processing.
         """
-        progress("consistency", 0.0)
-        working = working_domain(transcript, sampleable_codes(transcript))
-        known = evidence(transcript, working)
-        tables = self.consistency.apply(known.tables, max(known.total, 1.0))
-        progress("consistency", 1.0)
-        return MinCostFlowModel(
-            settings=self,
-            tables={table.clique: table for table in tables},
-            columns=columns_of(transcript, working, tables, self.spread),
-            total=round(known.total),
-        )
+        tables, columns, total = consistent(transcript, self.consistency, self.spread, progress)
+        return MinCostFlowModel(settings=self, tables=tables, columns=columns, total=total)
 
 
 @dataclass(frozen=True, eq=False)
