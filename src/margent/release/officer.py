@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from margent.privacy.budget import Budget
-from margent.release.promise import number, what_epsilon_means, what_was_spent, who_is_protected
+from margent.release.promise import number, purposes, what_epsilon_means, what_was_spent, who_is_protected
 from margent.report.pages import page
 from margent.schema.fields import PersonUnit
 from margent.transcript import Transcript
@@ -105,11 +105,10 @@ def statement(
             (belief_words(before), [belief_words(belief_after(before, epsilon)) for epsilon in epsilons])
             for before in BELIEFS
         ],
-        factor=number(Fraction(math.exp(min(float(budget.epsilon), 700.0)))),
         delta=number(budget.delta),
         exact=budget.delta == 0,
-        answers=_answers(transcript, budget),
-        questions=[(topic, question, said) for topic, question, said in _questions(transcript, budget)],
+        purposes=[(each, float(each.cost / budget.total)) for each in purposes(transcript)],
+        questions=_questions(transcript, budget),
         account=account,
         number=number,
         verdict=verdict,
@@ -127,16 +126,6 @@ def belief_words(share: Fraction | float) -> str:
     return f"{100 * float(share):.2g} %" if share < 0.995 else f"{100 * float(share):.1f} %"
 
 
-def _answers(transcript: Transcript, budget: Budget) -> list[tuple[str, int, str]]:
-    """What was asked, how many answers, and which share of the budget, by purpose."""
-    lines: dict[str, list[Any]] = {}
-    for charge in transcript.charges:
-        line = lines.setdefault(charge.label, [0, Fraction(0)])
-        line[0] += 1
-        line[1] += charge.cost
-    return [(label, count, f"{100 * float(cost / budget.total):.1f} %") for label, (count, cost) in lines.items()]
-
-
 def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, str]]:
     """The questions of SP 800-226 with this release's answers."""
     laws = sorted({charge.mechanism.replace("-", " ") for charge in transcript.charges})
@@ -149,7 +138,7 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "relation": {
             "add-remove": "Tables that differ by one unit more or less; the number of records is protected too.",
             "replace": "Tables that differ in one unit's values; the number of records is public.",
-        }.get(str(budget.relation), str(budget.relation)),
+        }[budget.relation],
         "trust": "The operator and the machine that ran Margent (the central model). Nobody else.",
         "mechanism": f"{', '.join(laws).capitalize()}: exact draws in whole numbers, no rounding of real numbers. "
         "Proofs come with the program.",
@@ -165,4 +154,4 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "
         "comparing them with the real table is outside the promise.",
     }  # fmt: skip
-    return [(topic, question, said[key].strip()) for topic, question, key in QUESTIONS]
+    return [(topic, question, said[key]) for topic, question, key in QUESTIONS]

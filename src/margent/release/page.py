@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margent.privacy.budget import Budget
 from margent.release.pairs import SHOWN, pair_distances
-from margent.release.promise import IF_NOT_GOOD_ENOUGH, schema_warnings
+from margent.release.promise import IF_NOT_GOOD_ENOUGH, purposes, schema_warnings
 from margent.release.summary import one_way_answers, shares
 from margent.report.pages import page, percent
 from margent.schema.codec import Codec
@@ -40,20 +40,10 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
         charts=charts,
         pairs=[_pair_bar(pair, pairs) for pair in pairs[:SHOWN]],
         pairs_bought=len(pairs),
-        stages=_stages(transcript, budget),
+        purposes=[(each, float(each.cost / budget.total)) for each in purposes(transcript)],
         warnings=schema_warnings(summary),
         next_steps=IF_NOT_GOOD_ENOUGH,
     )
-
-
-def _stages(transcript: Transcript, budget: Budget) -> list[dict[str, Any]]:
-    """Charges summed by what they were for, in the order they were made."""
-    stages: dict[str, dict[str, Any]] = {}
-    for charge in transcript.charges:
-        stage = stages.setdefault(charge.label, {"label": charge.label, "answers": 0, "share": 0.0})
-        stage["answers"] += charge.choices if charge.mechanism == "exponential" else len(charge.cliques)
-        stage["share"] += float(charge.cost / budget.total)
-    return list(stages.values())
 
 
 def _chart(

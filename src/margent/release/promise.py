@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -65,6 +66,31 @@ def what_was_spent(transcript: Transcript, budget: Budget) -> str:
         f"({len(transcript.charges)} noisy answers, {100 * share:.2f} % of the budget in the "
         f"{budget.accountant} account; what is left over is gone)."
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What one label's charges bought: so many charges, for so many tables, scores or choices, at this cost."""
+
+    label: str
+    charges: int
+    answers: int
+    cost: Fraction
+
+
+def purposes(transcript: Transcript) -> list[Purpose]:
+    """Charges summed by what they were for, in the order they were made.
+
+    Privacy: none: charges are public.
+    """
+    by_label: dict[str, Purpose] = {}
+    for charge in transcript.charges:
+        answers = charge.choices if charge.mechanism == "exponential" else len(charge.cliques)
+        so_far = by_label.get(charge.label, Purpose(charge.label, 0, 0, Fraction(0)))
+        by_label[charge.label] = Purpose(
+            charge.label, so_far.charges + 1, so_far.answers + answers, so_far.cost + charge.cost
+        )
+    return list(by_label.values())
 
 
 def what_may_be_published(out: str) -> str:
