@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.audits.bounds import epsilon_bound, gaussian_bound, one_run_bound
+from margent.audits.bounds import gaussian_bound, one_run_bound
 from margent.privacy.budget import Budget
 
 Door = Callable[[NDArray[np.int64], Budget], NDArray[np.int64]]
@@ -81,30 +81,11 @@ def many_runs(
     Units: mu.
     Privacy: none: the tables are made up.
     """
-    threshold, left, right = _split(without, within, trials)
-    return Bound(gaussian_bound(_above(left, threshold), _below(right, threshold), left.size, alpha), mu, trials)
-
-
-def shapeless(
-    without: Callable[[], float], within: Callable[[], float], *, trials: int, budget: Budget, alpha: float
-) -> Bound:
-    """As `many_runs`, but the bound on epsilon holds for a mechanism of any kind.
-
-    Units: epsilon.
-    Privacy: none: the tables are made up.
-    """
-    threshold, left, right = _split(without, within, trials)
-    found = epsilon_bound(_above(left, threshold), _below(right, threshold), left.size, float(budget.delta), alpha)
-    return Bound(found, float(budget.epsilon), trials)
-
-
-def _split(
-    without: Callable[[], float], within: Callable[[], float], trials: int
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """A threshold from the first half of the runs, and the second half of both worlds."""
     half = trials // 2
-    worlds = [np.array([run() for _ in range(trials)], dtype=np.float64) for run in (without, within)]
-    return best_threshold(worlds[0][:half], worlds[1][:half]), worlds[0][half:], worlds[1][half:]
+    left, right = (np.array([run() for _ in range(trials)], dtype=np.float64) for run in (without, within))
+    threshold = best_threshold(left[:half], right[:half])
+    left, right = left[half:], right[half:]
+    return Bound(gaussian_bound(_above(left, threshold), _below(right, threshold), left.size, alpha), mu, trials)
 
 
 def best_threshold(without: NDArray[np.float64], within: NDArray[np.float64]) -> float:

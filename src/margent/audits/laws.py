@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -15,19 +16,19 @@ _PRECISION = 600  # bits
 _NEGLIGIBLE = 300  # weights below 2^-300 of the largest cannot move a bracket of 192 bits
 
 
-def wrong_brackets(law: DiscreteLaw, bits: int) -> int:
-    """How many of the sampler's integer brackets do not enclose the 600-bit value, or are wider than two units.
+def checked_brackets(law: DiscreteLaw, bits: int) -> tuple[int, int]:
+    """How many integer brackets the sampler has, and how many do not enclose the 600-bit value within two units.
 
     Privacy: none: constants of a public law.
 
     >>> from fractions import Fraction
     >>> from margent.privacy.brackets import discrete_gaussian_law
-    >>> wrong_brackets(discrete_gaussian_law(Fraction(5)), 64)
-    0
+    >>> checked_brackets(discrete_gaussian_law(Fraction(5)), 64)
+    (48, 0)
     """
     brackets = law.brackets(bits)
     with mp.workprec(_PRECISION):
-        masses = _masses(law)
+        masses = _masses(law, _PRECISION)
         first = 1 - (len(masses) + 1) // 2 if law.two_sided else 0
         below, reached = {}, mpf(0)
         for place, mass in enumerate(masses):
@@ -37,18 +38,26 @@ def wrong_brackets(law: DiscreteLaw, bits: int) -> int:
         for place, (low, high) in enumerate(zip(brackets.lows, brackets.highs, strict=True)):
             true = below.get(brackets.first + place, mpf(1)) * mpf(2) ** bits
             wrong += not (low <= true <= high and high - low <= 2)
-    return wrong
+    return len(brackets.lows), wrong
 
 
-def _masses(law: DiscreteLaw) -> list[mpf]:
-    """Probabilities from the definition, from the least outcome kept to the largest."""
-    weights = [mpf(1)]
-    while weights[-1] > mpf(2) ** -_NEGLIGIBLE:
-        exponent = law.exponent(len(weights))
-        weights.append(mp.exp(-mpf(exponent.numerator) / exponent.denominator))
-    listed = weights[:0:-1] + weights if law.two_sided else weights
-    total = mp.fsum(listed)
-    return [weight / total for weight in listed]
+def _masses(law: DiscreteLaw, precision: int) -> list[mpf]:
+    """Probabilities from the definition, in arithmetic of so many bits, from the least outcome kept to the largest."""
+    with mp.workprec(precision):
+        weights = [mpf(1)]
+        while weights[-1] > mpf(2) ** -_NEGLIGIBLE:
+            exponent = law.exponent(len(weights))
+            weights.append(mp.exp(-mpf(exponent.numerator) / exponent.denominator))
+        listed = weights[:0:-1] + weights if law.two_sided else weights
+        total = mp.fsum(listed)
+        return [weight / total for weight in listed]
+
+
+@lru_cache(maxsize=16)
+def _float_masses(law: DiscreteLaw) -> tuple[NDArray[np.float64], int]:
+    """The same to the nearest float, with the least outcome kept; a law is tested many times."""
+    masses = np.array([float(mass) for mass in _masses(law, 100)])
+    return masses, 1 - (masses.size + 1) // 2 if law.two_sided else 0
 
 
 def misfit(draws: NDArray[np.int64], law: DiscreteLaw) -> float:
@@ -60,9 +69,7 @@ def misfit(draws: NDArray[np.int64], law: DiscreteLaw) -> float:
     Shapes: draws (n,), n at least 2,000.
     Privacy: none: the draws are made for the test.
     """
-    with mp.workprec(100):
-        masses = np.array([float(mass) for mass in _masses(law)])
-    first = 1 - (masses.size + 1) // 2 if law.two_sided else 0
+    masses, first = _float_masses(law)
     places = np.clip(draws - first, 0, masses.size - 1)
     observed = np.bincount(places, minlength=masses.size)
     expected = masses * draws.size
@@ -83,9 +90,7 @@ def scale_misfit(draws: NDArray[np.int64], law: DiscreteLaw) -> float:
 
     Privacy: none: the draws are made for the test.
     """
-    with mp.workprec(100):
-        masses = np.array([float(mass) for mass in _masses(law)])
-    first = 1 - (masses.size + 1) // 2 if law.two_sided else 0
+    masses, first = _float_masses(law)
     outcomes = np.arange(first, first + masses.size, dtype=np.float64)
     second, fourth = float((masses * outcomes**2).sum()), float((masses * outcomes**4).sum())
     mean = float((draws.astype(np.float64) ** 2).mean())

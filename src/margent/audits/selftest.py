@@ -15,7 +15,7 @@ import numpy as np
 
 from margent.audits.attacks import Door, cell_by_cell
 from margent.audits.doors import one_marginal
-from margent.audits.laws import limit, misfit, scale_misfit, wrong_brackets
+from margent.audits.laws import checked_brackets, limit, misfit, scale_misfit
 from margent.errors import BudgetError
 from margent.privacy.brackets import discrete_gaussian_law, discrete_laplace_law
 from margent.privacy.budget import Budget
@@ -75,22 +75,17 @@ def _brackets() -> tuple[bool, str]:
     checked = wrong = 0
     for law in laws:
         for bits in (64, 128, 192):
-            checked += len(law.brackets(bits).lows)
-            wrong += wrong_brackets(law, bits)
+            listed, off = checked_brackets(law, bits)
+            checked, wrong = checked + listed, wrong + off
     return wrong == 0, f"{checked:,} integer brackets of {len(laws)} laws against 600-bit arithmetic, {wrong} wrong"
 
 
 def _draws() -> tuple[bool, str]:
     tests = 2 * (len(SCALES) + len(LAPLACE_SCALES))
-    # A ten-thousandth of the error rate is left for the approximations of the deviates' tails.
     most = limit(ALPHA / 4 / tests)
-    worst = 0.0
-    for scale in SCALES:
-        law, draws = discrete_gaussian_law(scale), discrete_gaussian(DRAWS, scale)
-        worst = max(worst, abs(misfit(draws, law)), abs(scale_misfit(draws, law)))
-    for scale in LAPLACE_SCALES:
-        law, draws = discrete_laplace_law(scale), discrete_laplace(DRAWS, scale)
-        worst = max(worst, abs(misfit(draws, law)), abs(scale_misfit(draws, law)))
+    samples = [(discrete_gaussian_law(scale), discrete_gaussian(DRAWS, scale)) for scale in SCALES]
+    samples += [(discrete_laplace_law(scale), discrete_laplace(DRAWS, scale)) for scale in LAPLACE_SCALES]
+    worst = max(max(abs(misfit(draws, law)), abs(scale_misfit(draws, law))) for law, draws in samples)
     return worst <= most, (
         f"{DRAWS:,} draws at each of {tests // 2} scales; the worst is {worst:.1f} standard errors off, "
         f"{most:.1f} would be a failure"
