@@ -210,7 +210,7 @@ def checked_rows(rows: int | None) -> int | None:
     """
     if rows is None:
         return None
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MAX_ROWS:
+    if not _is_whole(rows, 0, MAX_ROWS):
         raise UsageError(f"rows must be a whole number from 0 to {MAX_ROWS}; leave it out for the noisy total")
     return rows
 
@@ -223,7 +223,7 @@ def checked_people(people: int | None) -> int | None:
     """
     if people is None:
         return None
-    if isinstance(people, bool) or not isinstance(people, int) or not 1 <= people <= MOST_PEOPLE:
+    if not _is_whole(people, 1, MOST_PEOPLE):
         raise UsageError(f"expect_people must be a whole number from 1 to {MOST_PEOPLE}: about how many there are")
     return people
 
@@ -236,6 +236,10 @@ def checked_seed(seed: int | None) -> int:
     """
     if seed is None:
         return secrets.randbelow(2**53)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+    if not _is_whole(seed, 0, 2**63 - 1):
         raise UsageError("seed must be a whole number from 0 to 2^63 - 1")
     return seed
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

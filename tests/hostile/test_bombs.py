@@ -44,6 +44,13 @@ def measured(*arguments: str) -> tuple[int, int, str]:
     return done.returncode, int(done.stdout.split()[-1]), done.stderr
 
 
+def synthesized(table: Path, schema: Path, out: Path) -> tuple[int, int, str]:
+    """The same of `margent synthesize` on a table."""
+    return measured(
+        "synthesize", str(table), "--schema", str(schema), "--epsilon", "1", "--single-release", "-o", str(out)
+    )
+
+
 @pytest.fixture
 def schema_path(tmp_path: Path) -> Path:
     path = tmp_path / "s.json"
@@ -54,17 +61,7 @@ def schema_path(tmp_path: Path) -> Path:
 def test_a_million_columns_are_refused_by_the_header(tmp_path: Path, schema_path: Path) -> None:
     table = tmp_path / "wide.csv"
     table.write_text(",".join(f"c{place}" for place in range(1_000_000)) + "\n" + "1," * 999_999 + "1\n")
-    code, peak, said = measured(
-        "synthesize",
-        str(table),
-        "--schema",
-        str(schema_path),
-        "--epsilon",
-        "1",
-        "--single-release",
-        "-o",
-        str(tmp_path / "OUT"),
-    )
+    code, peak, said = synthesized(table, schema_path, tmp_path / "OUT")
     assert code == 3
     assert peak < 900
     assert len(said) < 20_000, "a message need not repeat a million names"
@@ -80,17 +77,7 @@ def test_a_bomb_is_counted_in_bounded_memory(tmp_path: Path, schema_path: Path) 
         for _ in range(400):
             file.write(b"x" * 1_000_000)
     assert table.stat().st_size < 1_000_000
-    code, peak, _ = measured(
-        "synthesize",
-        str(table),
-        "--schema",
-        str(schema_path),
-        "--epsilon",
-        "1",
-        "--single-release",
-        "-o",
-        str(tmp_path / "OUT"),
-    )
+    code, peak, _ = synthesized(table, schema_path, tmp_path / "OUT")
     assert code in (0, 3)
     assert peak < 2500
 
