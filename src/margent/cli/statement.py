@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("release_folder", type=click.Path(path_type=Path), metavar="RELEASE")
 @click.option("--budget", "budget_file", default=None, type=click.Path(path_type=Path), metavar="FILE",
               help="The budget file: lists earlier releases about the same people.")  # fmt: skip
-@click.option("--no-selftest", is_flag=True, help="Do not run the self test (a quarter of a minute).")
+@click.option("--no-selftest", is_flag=True, help="Do not run the self test (some seconds).")
 @click.option(
     "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="PAGE.html", help="The page to make."
 )
