@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense
@@ -20,14 +21,32 @@ DEFAULT_METHOD = "dense"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A published or own method: what it buys, how it builds records, what it is good at, where it comes from."""
+    """A published or own method: what it buys, how it builds records, what it is good at, where it comes from.
+
+    ``cost``: how time and memory grow, in words. ``package``: what must be installed beside Margent, from which extra
+    of the same name as the method's synthesizer; empty where nothing is.
+    """
 
     name: str
     collector: Collector
     synthesizer: Synthesizer
     buys: str
     good_at: str
+    cost: str
     source: str
+    package: str = ""
+
+    def require_package(self) -> None:
+        """Refuse a method whose package is not installed, before anything is charged.
+
+        Privacy: none.
+        Raises: UsageError saying what to install.
+        """
+        if self.package and find_spec(self.package) is None:
+            raise UsageError(
+                f"method {self.name!r} needs the package {self.package!r}: "
+                f"pip install 'margent[{self.synthesizer.name}]', or take another method (see `margent methods`)"
+            )
 
 
 METHODS: tuple[Method, ...] = (
@@ -37,6 +56,7 @@ METHODS: tuple[Method, ...] = (
         Descent(),
         "one-way tables, an unbiased score for every pair, then the pairs and further one-ways worth their noise",
         "nearly every table: the most accurate method here",
+        "seconds to a minute; memory grows with the cells of the tables bought",
         "ours: competing models as priors, shrinkage, record descent",
     ),
     Method(
@@ -45,6 +65,7 @@ METHODS: tuple[Method, ...] = (
         Gum(),
         "all one-way tables, a score for every pair, then the pairs (and small merged tables) worth their noise",
         "comparison with the literature; many weak dependences at a larger budget",
+        "seconds to minutes; memory grows with the cells of the tables bought",
         "Zhang et al., PrivSyn, USENIX Security 2021, with its errors corrected",
     ),
     Method(
@@ -53,6 +74,7 @@ METHODS: tuple[Method, ...] = (
         IndependentColumns(),
         "one-way tables only",
         "a baseline, and very small budgets: every column right, no dependence between columns",
+        "under a second; next to no memory",
         "baseline",
     ),
 )

@@ -176,6 +176,7 @@ def _checked_plan(
 ) -> Plan:
     """The plan of a run that could be started: everything that schema and options alone can forbid is refused."""
     chosen = method_named(method)
+    chosen.require_package()
     _require_kinds(schema, budget)
     if faults := unsupported(schema):
         raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import Clique, Domain, Merge, clique
 
 if TYPE_CHECKING:
     from margent.privacy.charge import Charge
@@ -44,6 +44,8 @@ class Scores:
 
     Shapes: ``values`` is int64, one entry a clique.
     Units: ``values / denominator`` records; ``variance`` is that of the noise, in records squared.
+    Where ``children`` are named, score i is of column ``children[i]`` against the others of clique i together.
+
     Privacy: one charge for the whole vector.
     """
 
@@ -54,6 +56,7 @@ class Scores:
     variance: Fraction
     charge: int
     merged: bool = False
+    children: tuple[str, ...] = ()
 
     def records(self) -> NDArray[np.float64]:
         """The scores in records."""
@@ -65,6 +68,8 @@ class Scores:
 class Choice:
     """The cliques that the exponential mechanism chose among the charge's, in the order chosen; no score is told.
 
+    Where ``children`` are named, choice i is of column ``children[i]`` given the others of clique i.
+
     Privacy: one charge, which names the candidates, for all choices.
     """
 
@@ -72,17 +77,61 @@ class Choice:
     cliques: tuple[Clique, ...]
     charge: int
     merged: bool = False
+    children: tuple[str, ...] = ()
 
 
 Answer = NoisyMarginal | Scores | Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One column of a Bayesian network and the (perhaps merged) columns it is drawn from.
+
+    >>> Node("status", ("age", "sex")).clique
+    ('age', 'sex', 'status')
+    """
+
+    child: str
+    parents: Clique = ()
+
+    @property
+    def clique(self) -> Clique:
+        """The columns that its noisy table counts together."""
+        return clique((self.child, *self.parents))
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A Bayesian network: every column once, in an order in which parents come first.
+
+    Privacy: a function of noisy answers and public facts.
+    """
+
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CliqueTree:
+    """The maximal cliques of a triangulated graph, in an order in which each meets those before it inside one of them.
+
+    Privacy: a function of noisy answers and public facts.
+    """
+
+    cliques: tuple[Clique, ...]
+
+
+Structure = Network | CliqueTree
+"""What a collector found out about how columns hang together, where its synthesizer needs more than the answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transcript:
     """Schema, method, charges and noisy answers in the order they were asked: all that a synthesizer may know.
 
-    Shapes: ``answers[i].charge`` indexes ``charges``; ``merges`` maps a column to its public merge. ``run`` is the
-    random id of the run that bought the answers (a budget file holds the same id), or empty where none was given.
+    Shapes: ``answers[i].charge`` indexes ``charges``; ``merges`` maps a column to its public merge (or a further name
+    to the merge that stands beside its column). ``structure`` is what the method made of the answers where its
+    synthesizer needs it: a public function of them. ``run`` is the random id of the run that bought the answers (a
+    budget file holds the same id), or empty where none was given.
     Privacy: safe to publish; nothing in it was computed from rows without a charge.
     """
 
@@ -93,6 +142,7 @@ class Transcript:
     answers: tuple[Answer, ...]
     merges: Mapping[str, Merge] = field(default_factory=dict)
     run: str = ""
+    structure: Structure | None = None
 
     @property
     def marginals(self) -> tuple[NoisyMarginal, ...]:
@@ -101,5 +151,5 @@ class Transcript:
 
     @property
     def merged_domain(self) -> Domain:
-        """The domain with every merged column cut down to its groups."""
+        """The domain with every merged column cut down to its groups, and merges of other names beside it."""
         return self.domain.merged(self.merges)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from margent import Budget, Category, Integer, Schema, read_release, synthesize
 from margent.errors import TranscriptError
-from margent.release.measurements import measurement_files, read_measurements
+from margent.release.measurements import VERSION, measurement_files, read_measurements
 from tests.conftest import SHARED  # noqa: F401  (the import shows that tests are a package)
 
 SCHEMA = Schema([Category("sex", ["F", "M"]), Integer("age", 0, 30), Category("<b>x</b>", ["1", "2"])], unit="row")
@@ -83,7 +83,7 @@ def test_another_version_is_refused_with_the_next_step(folder: Path, tmp_path: P
 
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "transcript.json"
-    path.write_text(path.read_text().replace('"version": 2', '"version": 99'))
+    path.write_text(path.read_text().replace(f'"version": {VERSION}', '"version": 99'))
     with pytest.raises(TranscriptError, match="upgrade Margent"):
         read_release(copy)
 

@@ -194,6 +194,7 @@ def methods(as_json: bool) -> None:
                 "default": method.name == DEFAULT_METHOD,
                 "buys": method.buys,
                 "goodAt": method.good_at,
+                "cost": method.cost,
                 "synthesizer": method.synthesizer.name,
                 "source": method.source,
             }
@@ -206,6 +207,7 @@ def methods(as_json: bool) -> None:
         say(f"{method.name}{default}")
         say(f"  buys      {method.buys}")
         say(f"  good at   {method.good_at}")
+        say(f"  cost      {method.cost}")
         say(f"  records   synthesizer {method.synthesizer.name}")
         say(f"  source    {method.source}")
     say(f"synthesizers for `margent resample`: {', '.join(each.name for each in SYNTHESIZERS)}")

@@ -83,9 +83,12 @@ class Tally:
         self._domain = domain
         self._cliques = tuple(cliques)
         self._merged = domain.merged(merges)
-        self._lookups = {domain.position[name]: _lookup(domain, name, merge) for name, merge in merges.items()}
+        position = self._merged.position
+        self._lookups = {position[name]: _lookup(domain, name, merge) for name, merge in merges.items()}
+        beside = self._merged.names[len(domain.names) :]
+        self._origins = [*range(len(domain.names)), *(domain.position[merges[name].column] for name in beside)]
         self._packings = [_packing(self._merged, clique, max_cells) for clique in self._cliques]
-        self._needed = sorted({domain.position[name] for clique in self._cliques for name in clique})
+        self._needed = sorted({position[name] for clique in self._cliques for name in clique})
         self._totals = [np.zeros(packing.cells, dtype=np.int64) for packing in self._packings]
         self._narrow = np.empty(BLOCK_ROWS, dtype=np.uint16)
         self._wide = np.empty(BLOCK_ROWS, dtype=np.int64)
@@ -97,13 +100,13 @@ class Tally:
         """
         if len(columns) != len(self._domain.names):
             raise MargentError("internal fault: the codes have another number of columns than the domain")
-        for place in self._needed:
+        for place in {self._origins[place] for place in self._needed}:
             column = columns[place]
             if column.dtype.kind != "u" or column.shape != (rows,):
                 raise MargentError(f"internal fault: misshapen codes in column {self._domain.names[place]!r}")
         for start in range(0, rows, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, rows)
-            block = {place: self._prepared(columns[place][start:stop], place) for place in self._needed}
+            block = {place: self._prepared(columns[self._origins[place]][start:stop], place) for place in self._needed}
             for packing, total in zip(self._packings, self._totals, strict=True):
                 self._count(packing, total, block, stop - start)
 
@@ -115,13 +118,14 @@ class Tally:
 
     def _prepared(self, codes: Codes, place: int) -> Codes:
         """One block of one column, checked against the domain, merged, in the smallest type that packs it."""
-        if int(codes.max()) >= self._domain.sizes[place]:
+        origin = self._origins[place]
+        if int(codes.max()) >= self._domain.sizes[origin]:
             # Counted regardless, a code past the end would lengthen the table: its shape would tell of a row.
-            raise MargentError(f"internal fault: a code past the end in column {self._domain.names[place]!r}")
+            raise MargentError(f"internal fault: a code past the end in column {self._domain.names[origin]!r}")
         lookup = self._lookups.get(place)
         if lookup is not None:
             return lookup[codes]
-        narrow = self._domain.sizes[place] <= _NARROW_CELLS
+        narrow = self._domain.sizes[origin] <= _NARROW_CELLS
         return codes.astype(np.uint16 if narrow else np.uint32, copy=False)
 
     def _count(self, packing: _Packing, total: NDArray[np.int64], block: Mapping[int, Codes], rows: int) -> None:
@@ -156,6 +160,6 @@ def _packing(domain: Domain, clique: Clique, max_cells: int) -> _Packing:
 
 
 def _lookup(domain: Domain, name: str, merge: Merge) -> Codes:
-    if merge.column != name or len(merge.groups) != domain.size(name):
+    if (name in domain.position and merge.column != name) or len(merge.groups) != domain.size(merge.column):
         raise ValueError(f"the merge of {name!r} does not fit its column")
     return np.asarray(merge.groups, dtype=np.uint16 if merge.size <= _NARROW_CELLS else np.uint32)

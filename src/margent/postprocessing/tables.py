@@ -102,11 +102,12 @@ def evidence(transcript: Transcript, working: WorkingDomain) -> Evidence:
     """Restate every noisy marginal over the working domain; answers to the same question are averaged.
 
     A table that loses never-written codes is scaled up to the total again: their records are taken to be
-    like the others.
+    like the others. Tables of merges that stand beside their column are left out: they have an axis of their own.
 
     Privacy: none: post-processing.
     """
-    whole = [_merged(answer, transcript) for answer in transcript.marginals]
+    columns = set(transcript.domain.names)
+    whole = [_merged(answer, transcript) for answer in transcript.marginals if columns.issuperset(answer.clique)]
     total = max(0.0, mean_total(whole))
     lost = _lost_shares(whole, transcript, working, total)
     kept = [_written(table, transcript, working, lost) for table in whole]

@@ -24,8 +24,9 @@ class Charge:
     for the exponential mechanism. ``cost`` is what the run's account is charged: mu^2/2 rounded up (gdp),
     rho (zcdp) or epsilon (pure). ``delta`` is the part of delta it uses up itself (0 for all but partition
     selection). ``epsilon`` and ``choices`` are for the exponential mechanism only: epsilon of one choice, and how
-    many were made one after another, each among the candidates (``cliques``) that were left. ``person_rows`` is the
-    most rows counted of a protected person, None where the unit is a record.
+    many were made one after another, each among the candidates (``cliques``) that were left. ``children``: where a
+    score is of one column against the others of its clique together, that column of each clique. ``person_rows`` is
+    the most rows counted of a protected person, None where the unit is a record.
     """
 
     label: str
@@ -41,6 +42,7 @@ class Charge:
     epsilon: Fraction | None = None
     choices: int = 1
     person_rows: int | None = None
+    children: tuple[str, ...] = ()
 
     @property
     def neighbors(self) -> Neighbors:

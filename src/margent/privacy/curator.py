@@ -145,6 +145,7 @@ class DataCurator:
             variance=request.law.variance / lattice**2,
             charge=place,
             merged=request.merged,
+            children=request.children,
         )
 
     def choose(self, request: ChoiceRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Choice:
@@ -157,12 +158,18 @@ class DataCurator:
         (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label).tolist()
         sensitivity = Fraction(score_units(request.kind, self.neighbors, request.tables))
-        left, chosen = list(range(len(values))), list[Clique]()
+        left, chosen = list(range(len(values))), list[int]()
         for _ in range(request.choices):
             scores = [values[position] for position in left]
             pick = sealed("no choice could be drawn", partial(self.chooser, scores, request.epsilon, sensitivity))
-            chosen.append(request.cliques[left.pop(pick)])
-        return Choice(kind=request.kind, cliques=tuple(chosen), charge=place, merged=request.merged)
+            chosen.append(left.pop(pick))
+        return Choice(
+            kind=request.kind,
+            cliques=tuple(request.cliques[position] for position in chosen),
+            charge=place,
+            merged=request.merged,
+            children=tuple(request.children[position] for position in chosen) if request.children else (),
+        )
 
     def _draw(self, count: int, law: Law) -> NDArray[np.int64]:
         if isinstance(law, Gaussian):
@@ -175,7 +182,7 @@ class DataCurator:
         values = np.zeros(len(request.cliques), dtype=np.int64)
         merged = [request.merged] * len(request.cliques)
         for position, exact in self._exact_tables(request.cliques, merged, merges, label):
-            scored = partial(_score, request, request.cliques[position], exact)
+            scored = partial(_score, request, position, exact)
             values[position] = sealed("a score could not be computed", scored)
         return values
 
@@ -200,8 +207,15 @@ class DataCurator:
         self.progress(label, 1.0)
 
 
-def _score(request: ScoreRequest | ChoiceRequest, pair: Clique, exact: NDArray[np.int64]) -> int:
+def _score(request: ScoreRequest | ChoiceRequest, position: int, exact: NDArray[np.int64]) -> int:
     """The exact score of one table."""
+    pair = request.cliques[position]
+    if request.children:
+        axis = pair.index(request.children[position])
+        exact = np.moveaxis(exact, axis, 0).reshape(exact.shape[axis], -1)  # the others, taken together as one column
+    if request.kind == "distance":
+        assert request.model is not None
+        return exact_scores.distance(exact, request.model[pair])
     if request.kind == "indif":
         return exact_scores.indif(exact)
     if request.kind == "r":

@@ -3,7 +3,7 @@
 | L2, L1 sensitivity | lattice | one record more or less | one record replaced | a person of k rows more or less |
 |---|---|---|---|---|
 | `marginal` (one table) | 1 record | 1, 1 | sqrt 2, 2 | k, k |
-| `independence` (m scores) | 1 record | sqrt m, m | 2 sqrt m, 2 m | k sqrt m, k m |
+| `independence`, `distance` (m scores) | 1 record | sqrt m, m | 2 sqrt m, 2 m | k sqrt m, k m |
 | `indif` (m scores) | 1/256 record | 4 sqrt m, 4 m | 6 sqrt m, 6 m | 4 k sqrt m, 4 k m |
 | `r` (m scores) | 1/256 record | 2 sqrt m, 2 m | 3 sqrt m, 3 m | 2 k sqrt m, 2 k m |
 | `mutual-information` (m scores) | 1/256 record x nat | refused | D sqrt m, D m | refused |
@@ -35,7 +35,13 @@ from margent.privacy.neighbors import Neighbors, Relation
 from margent.privacy.requests import ChoiceRequest, MarginalRequest, PublicTables, ScoreRequest
 from margent.schema.domain import Clique
 
-SCORE_LATTICE: Mapping[str, int] = {"indif": 256, "independence": 1, "r": 256, "mutual-information": 256}
+SCORE_LATTICE: Mapping[str, int] = {
+    "indif": 256,
+    "independence": 1,
+    "distance": 1,
+    "r": 256,
+    "mutual-information": 256,
+}
 """Lattice of each score: how many units make one record (one record x nat of mutual information)."""
 
 _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
@@ -49,6 +55,8 @@ _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
     # The L1 distance from a fixed table moves by one a record, and rounding to records keeps that (see scores.py).
     ("independence", "add-remove"): Fraction(1),
     ("independence", "replace"): Fraction(2),
+    ("distance", "add-remove"): Fraction(1),
+    ("distance", "replace"): Fraction(2),
 }
 
 
@@ -155,7 +163,7 @@ def score_law(
 def marginal_charge(request: MarginalRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
     """The charge that buys one noisy marginal. Public: computed before any look at the data."""
     l1, l2_squared = marginal_sensitivity_l1(neighbors), marginal_sensitivity_squared(neighbors)
-    return _noisy_charge("marginal", (request.clique,), request.law, label, neighbors, account, l1, l2_squared)
+    return _noisy_charge("marginal", (request.clique,), (), request.law, label, neighbors, account, l1, l2_squared)
 
 
 def score_charge(request: ScoreRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
@@ -163,7 +171,8 @@ def score_charge(request: ScoreRequest, label: str, neighbors: Neighbors, accoun
     count = len(request.cliques)
     l1 = Fraction(count * score_units(request.kind, neighbors, request.tables))
     l2_squared = score_sensitivity_squared(request.kind, count, neighbors, request.tables)
-    return _noisy_charge(request.kind, request.cliques, request.law, label, neighbors, account, l1, l2_squared)
+    named = request.cliques, request.children
+    return _noisy_charge(request.kind, *named, request.law, label, neighbors, account, l1, l2_squared)
 
 
 def choice_charge(request: ChoiceRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
@@ -181,12 +190,14 @@ def choice_charge(request: ChoiceRequest, label: str, neighbors: Neighbors, acco
         cost=request.choices * account.exponential_cost(request.epsilon),
         epsilon=request.epsilon,
         choices=request.choices,
+        children=request.children,
     )
 
 
 def _noisy_charge(
     query: str,
     cliques: tuple[Clique, ...],
+    children: tuple[str, ...],
     law: Law,
     label: str,
     neighbors: Neighbors,
@@ -208,4 +219,5 @@ def _noisy_charge(
         cost=account.gaussian_cost(l2_squared, law.scale_squared)
         if isinstance(law, Gaussian)
         else account.laplace_cost(l1, law.scale),
+        children=children,
     )

@@ -72,7 +72,7 @@ class ReplayCurator:
     def scores(self, request: ScoreRequest, *, label: str, merges: Mapping[str, Merge] = NO_MERGES) -> Scores:
         """The recorded scores for this request."""
         answer = self._take(score_charge(request, label, self.neighbors, self.account), merges)
-        if not isinstance(answer, Scores) or answer.merged != request.merged:
+        if not isinstance(answer, Scores) or (answer.merged, answer.children) != (request.merged, request.children):
             raise self._differs()
         return answer
 

@@ -24,7 +24,7 @@ from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
-ScoreKind = Literal["indif", "independence", "r", "mutual-information"]
+ScoreKind = Literal["indif", "independence", "r", "mutual-information", "distance"]
 NO_MERGES: Mapping[str, Merge] = {}
 _MOST_EXPECTED = 1e100
 MOST_RECORDS = 2**52
@@ -72,8 +72,10 @@ class ScoreRequest:
     """Ask for one score a clique, each with its own draw of noise of ``law``.
 
     ``expected`` gives, for kind "independence", the public counts of single columns (built from noisy answers
-    only) from whose products the tables' distances are measured; ``tables``, for kind "mutual-information", what is
-    public of the tables.
+    only) from whose products the tables' distances are measured; ``model``, for kind "distance", the public counts of
+    each clique, of any number of columns; ``tables``, for kind "mutual-information", what is public of the tables.
+    For the kinds that tell how two columns depend, ``children`` may name one column a clique: the score is then of that
+    column and all the others of the clique taken together as one.
 
     Units: ``law`` in lattice units of the score (`margent.privacy.queries.SCORE_LATTICE`: the score is a whole
     number of them), because the noise is priced and drawn on that lattice.
@@ -86,6 +88,8 @@ class ScoreRequest:
     merged: bool = False
     expected: Mapping[str, NDArray[np.float64]] | None = None
     tables: PublicTables | None = None
+    children: tuple[str, ...] = ()
+    model: Mapping[Clique, NDArray[np.float64]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +97,8 @@ class ChoiceRequest:
     """Ask which ``choices`` of ``cliques`` score highest: one after another, without replacement.
 
     Each is chosen by the exponential mechanism at ``epsilon`` among those left: Pr[c] proportional to
-    exp(epsilon score_c / (2 Delta)). No score is told. ``expected`` and ``tables`` as in `ScoreRequest`.
+    exp(epsilon score_c / (2 Delta)). No score is told. ``expected``, ``tables``, ``children`` and ``model`` as in
+    `ScoreRequest`; with children a candidate is a clique and its child.
 
     Privacy: one charge of ``choices`` times the price of one choice; Delta in `margent.privacy.queries`.
     Raises: UsageError where there are fewer candidates than choices, or epsilon is not a positive Fraction.
@@ -106,12 +111,15 @@ class ChoiceRequest:
     merged: bool = False
     expected: Mapping[str, NDArray[np.float64]] | None = None
     tables: PublicTables | None = None
+    children: tuple[str, ...] = ()
+    model: Mapping[Clique, NDArray[np.float64]] | None = None
 
     def __post_init__(self) -> None:
         """Check what the price depends on."""
-        if not 1 <= self.choices <= len(set(self.cliques)) or len(set(self.cliques)) != len(self.cliques):
+        named = list(zip(self.cliques, self.children, strict=False)) if self.children else list(self.cliques)
+        if not 1 <= self.choices <= len(named) or len(set(named)) != len(named):
             raise UsageError(
-                f"{self.choices} choices among {len(self.cliques)} candidates: ask for at least one choice, "
+                f"{self.choices} choices among {len(named)} candidates: ask for at least one choice, "
                 "and name at least as many candidates, each once"
             )
         check_positive(self.epsilon, "the epsilon of a choice")
@@ -120,15 +128,22 @@ class ChoiceRequest:
 def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> None:
     """Refuse what the registered sensitivities of scores are not proved for.
 
-    A score is of a pair of columns. Its expectation has one finite count a code of each: a longer one would be held
-    against each cell several times over, and one record would then move the score by as many. The smaller price of
-    binary columns holds where each pair has one.
+    A score of dependence is of a pair of columns, or of a child and all others of its clique; a distance from a model
+    is of any clique. What is expected has one finite count a code (or cell) each: a longer one would be held against
+    each cell several times over, and one record would then move the score by as many. The smaller price of binary
+    columns holds where each pair has one.
 
     Shapes: ``domain`` is the (merged) domain in which the request is answered.
     Privacy: none: public facts; called before the charge.
     Raises: UsageError naming the pair.
     """
+    if request.children:
+        _require_children(request, domain)
+        return
     for pair in request.cliques:
+        if request.kind == "distance":
+            _require_modeled(request, pair, domain)
+            continue
         if len(pair) != 2 or len(set(pair)) != 2 or not set(pair) <= set(domain.names):
             raise UsageError(f"a score is of two columns of the table, and {pair!r} is not that: ask for pairs")
         if request.kind == "independence" and not all(_is_expectation(request, name, domain) for name in pair):
@@ -140,11 +155,35 @@ def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> N
             raise UsageError("binary=True needs a column of at most two codes in every pair: leave it out")
 
 
+def _require_children(request: ScoreRequest | ChoiceRequest, domain: Domain) -> None:
+    """Every clique has its child, and the kind is one whose sensitivity holds for tables of any two sides."""
+    if request.kind in ("independence", "distance") or len(request.children) != len(request.cliques):
+        raise UsageError(
+            f"a score of kind {request.kind!r} takes children only where each clique has one: leave them out"
+        )
+    for names, child in zip(request.cliques, request.children, strict=True):
+        if len(names) < 2 or len(set(names)) != len(names) or child not in names or not set(names) <= set(domain.names):
+            raise UsageError(f"a child and at least one other column of the table are needed: {child!r}, {names!r}")
+        if request.tables is not None and request.tables.binary and domain.size(child) > 2:
+            raise UsageError(f"binary=True needs children of at most two codes, and {child!r} has more: leave it out")
+
+
+def _require_modeled(request: ScoreRequest | ChoiceRequest, names: Clique, domain: Domain) -> None:
+    """The model has one finite count a cell of the clique's table."""
+    if not names or len(set(names)) != len(names) or not set(names) <= set(domain.names):
+        raise UsageError(f"a distance is of one or more columns of the table, and {names!r} is not that")
+    if not _is_counts((request.model or {}).get(names), domain.shape(names)):
+        raise UsageError(f"the distance of {names!r} needs the model's counts: one finite count a cell of its table")
+
+
 def _is_expectation(request: ScoreRequest | ChoiceRequest, name: str, domain: Domain) -> bool:
-    counts = (request.expected or {}).get(name)
+    return _is_counts((request.expected or {}).get(name), (domain.size(name),))
+
+
+def _is_counts(counts: object, shape: tuple[int, ...]) -> bool:
     return (
         isinstance(counts, np.ndarray)
-        and counts.shape == (domain.size(name),)
+        and counts.shape == shape
         and bool(np.abs(counts).sum() <= _MOST_EXPECTED)  # so no NaN, and a product of two is finite
     )
 

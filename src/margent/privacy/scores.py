@@ -100,5 +100,24 @@ def independence_distance(
     """
     every = float(np.abs(rows).sum()) * float(np.abs(columns).sum())
     unit = min(FINE / total, _MOST_UNITS / every) if every > 0 else 0.0
-    expected = np.rint(np.outer(rows, columns) * unit).astype(np.int64)
-    return (int(np.abs(table * FINE - expected).sum()) + FINE // 2) // FINE
+    return _rounded_distance(table, np.outer(rows, columns) * unit)
+
+
+def distance(table: NDArray[np.int64], model: NDArray[np.float64]) -> int:
+    """|M - E|_1 to the nearest record for the public counts E of a model, in integers of 2^-16 records.
+
+    Shapes: ``table`` and ``model`` have one axis a column of the clique.
+    Units: records. A model of more than 2^45 records, which only noise can bring about, is scaled down to that.
+    Privacy: private; sensitivity exactly 1 (add-remove), 2 (replace), k (a person of k rows):
+    ``proofs/independence.md``, whose expectation may be any fixed table.
+
+    >>> distance(np.array([2, 0, 1]), np.array([1.0, 1.0, 1.0]))
+    2
+    """
+    every = float(np.abs(model).sum())
+    return _rounded_distance(table, model * (min(FINE, _MOST_UNITS / every) if every > 0 else 0.0))
+
+
+def _rounded_distance(table: NDArray[np.int64], fine: NDArray[np.float64]) -> int:
+    """The L1 distance from what is expected, given in units of 2^-16 records, to the nearest record."""
+    return (int(np.abs(table * FINE - np.rint(fine).astype(np.int64)).sum()) + FINE // 2) // FINE

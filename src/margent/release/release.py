@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from margent.errors import TranscriptError, UsageError
 from margent.privacy.budget import Budget
+from margent.release.charge_json import charge_to_json
 from margent.release.folder import internal_files, whole_folder
 from margent.release.measurements import (
     canonical_json,
-    charge_to_json,
     measurement_files,
     read_json,
     read_measurements,

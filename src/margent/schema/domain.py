@@ -26,6 +26,9 @@ def clique(names: Iterable[str]) -> Clique:
 class Merge:
     """A public map from the codes of one column onto fewer groups: code v belongs to ``groups[v]``.
 
+    Under the column's own name a merge takes the column's place; under another name it stands beside the column, so
+    that one request may ask about several levels of a hierarchy.
+
     Shapes: ``groups`` has one entry a code; its values are 0 .. size - 1, each of them present.
     Privacy: none: built from the schema or from noisy answers only.
     Source: PrivSyn section 5 ("filter and combine").
@@ -84,8 +87,13 @@ class Domain:
         return math.prod(self.shape(names))
 
     def merged(self, merges: Mapping[str, Merge]) -> Domain:
-        """Return this domain with the given columns cut down to their groups."""
+        """Return this domain with the given columns cut down to their groups, and a further one for every other name.
+
+        >>> Domain(("zip",), (9,)).merged({"zip@county": Merge("zip", (0, 0, 0, 0, 1, 1, 1, 1, 1))})
+        Domain(names=('zip', 'zip@county'), sizes=(9, 2))
+        """
         sizes = tuple(
             merges[name].size if name in merges else size for name, size in zip(self.names, self.sizes, strict=True)
         )
-        return Domain(self.names, sizes)
+        beside = sorted(name for name in merges if name not in self.position)
+        return Domain((*self.names, *beside), (*sizes, *(merges[name].size for name in beside)))

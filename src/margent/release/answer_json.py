@@ -1,0 +1,100 @@
+"""Noisy answers as JSON and back; their integers lie in a file of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.privacy.charge import Charge
+from margent.release.values import fraction, text, texts, whole
+from margent.schema.domain import Clique
+from margent.transcript import Answer, Choice, NoisyMarginal, Scores, Transcript
+
+
+def integers(answer: Answer) -> NDArray[np.int64]:
+    """The noisy integers of an answer; a choice has none. Privacy: none: noisy answers are public."""
+    if isinstance(answer, Choice):
+        return np.zeros(0, dtype=np.int64)
+    return answer.counts if isinstance(answer, NoisyMarginal) else answer.values
+
+
+def answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
+    """An answer but for its integers, which lie from ``offset`` on in the other file. Privacy: none."""
+    document: dict[str, Any] = {"charge": answer.charge, "merged": answer.merged}
+    if not isinstance(answer, NoisyMarginal) and answer.children:
+        document["children"] = list(answer.children)
+    if isinstance(answer, Choice):
+        cliques = [list(names) for names in answer.cliques]
+        return document | {"kind": "choice", "score": answer.kind, "cliques": cliques}
+    document |= {"offset": offset, "variance": str(answer.variance)}
+    if isinstance(answer, NoisyMarginal):
+        shape = list(answer.counts.shape)
+        return document | {"kind": "marginal", "clique": list(answer.clique), "shape": shape}
+    return document | {
+        "kind": "scores",
+        "score": answer.kind,
+        "cliques": [list(names) for names in answer.cliques],
+        "denominator": answer.denominator,
+    }
+
+
+def answer_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], transcript: Transcript) -> Answer:
+    """The answer that was written, read against the transcript's domain, merges and charges.
+
+    Raises: KeyError, TypeError or ValueError where it is none.
+    """
+    charge, merged = whole(document["charge"]), document["merged"]
+    if charge >= len(transcript.charges) or not isinstance(merged, bool):
+        raise ValueError
+    if document["kind"] == "choice":
+        return _choice(document, transcript.charges[charge], charge, merged)
+    offset, variance = whole(document["offset"]), fraction(document["variance"])
+    if variance <= 0:
+        raise ValueError
+    if document["kind"] == "marginal":
+        names = texts(document["clique"])
+        shape = tuple(whole(size) for size in document["shape"])
+        domain = transcript.merged_domain if merged else transcript.domain
+        if names != tuple(sorted(set(names))) or domain.shape(names) != shape:
+            raise ValueError
+        values = _slice(stored, offset, math.prod(shape))
+        return NoisyMarginal(names, values.reshape(shape), variance, charge, merged)
+    if document["kind"] != "scores":
+        raise ValueError
+    cliques = tuple(texts(names) for names in document["cliques"])
+    children = _children(document, cliques)
+    denominator = whole(document["denominator"])
+    if denominator < 1:
+        raise ValueError
+    values = _slice(stored, offset, len(cliques))
+    return Scores(text(document["score"]), cliques, values, denominator, variance, charge, merged, children)
+
+
+def _choice(document: Mapping[str, Any], paid: Charge, charge: int, merged: bool) -> Choice:
+    chosen = tuple(texts(names) for names in document["cliques"])
+    children = _children(document, chosen)
+    if paid.mechanism != "exponential" or len(chosen) != paid.choices or bool(children) != bool(paid.children):
+        raise ValueError
+    candidates = set(zip(paid.cliques, paid.children or [""] * len(paid.cliques), strict=True))
+    named = list(zip(chosen, children or [""] * len(chosen), strict=True))
+    if len(set(named)) != len(named) or not set(named) <= candidates:
+        raise ValueError
+    return Choice(text(document["score"]), chosen, charge, merged, children)
+
+
+def _children(document: Mapping[str, Any], cliques: Sequence[Clique]) -> tuple[str, ...]:
+    """One child a clique, or none at all."""
+    children = texts(document.get("children", []))
+    if children and not all(child in names for child, names in zip(children, cliques, strict=True)):
+        raise ValueError
+    return children
+
+
+def _slice(stored: NDArray[np.int64], offset: int, count: int) -> NDArray[np.int64]:
+    if offset + count > stored.size:
+        raise ValueError
+    return stored[offset : offset + count]
