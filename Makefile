@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_QUIET ?= --quiet
 
-.PHONY: demo test lint types audit bench clean
+.PHONY: demo test lint types audit audit-privacy audit-attacks bench clean
 
 demo: .venv-demo/ready
 	rm -rf margent-demo
@@ -19,9 +19,15 @@ lint: .venv/ready
 types: .venv/ready
 	.venv/bin/mypy
 
-# The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, neighbors.
-audit: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/privacy tests/audits tests/hostile --durations=20
+# The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, neighbors. Two
+# halves of about the same length; `make --jobs 2 audit` runs them side by side.
+audit: audit-privacy audit-attacks
+
+audit-privacy: .venv/ready
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/privacy --durations=20
+
+audit-attacks: .venv/ready
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/audits tests/hostile --durations=20
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
