@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from margent.collectors.collector import Collector
@@ -10,6 +10,7 @@ from margent.collectors.dense import Dense
 from margent.collectors.independent import Independent
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
+from margent.settings import Settings, configured, require_known
 from margent.synthesizers.descent import Descent
 from margent.synthesizers.gum import Gum
 from margent.synthesizers.independent import IndependentColumns
@@ -35,6 +36,19 @@ class Method:
     cost: str
     source: str
     package: str = ""
+
+    def configured(self, settings: Settings) -> Method:
+        """This method with other settings of its collector and synthesizer (see `margent methods --settings`).
+
+        Privacy: none: settings are public options.
+        Raises: UsageError naming every setting there is none of, or whose value is off.
+        """
+        require_known(settings, {self.collector.name: self.collector, self.synthesizer.name: self.synthesizer})
+        return replace(
+            self,
+            collector=configured(self.collector, settings),
+            synthesizer=configured(self.synthesizer, settings),
+        )
 
     def require_package(self) -> None:
         """Refuse a method whose package is not installed, before anything is charged.

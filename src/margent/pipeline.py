@@ -13,7 +13,7 @@ from pathlib import Path
 from margent.counts.capacity import table_people
 from margent.counts.source import Batches, StreamedCounts
 from margent.errors import SchemaError, UsageError
-from margent.methods import DEFAULT_METHOD, method_named, synthesizer_named
+from margent.methods import DEFAULT_METHOD, Method, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile, unit_name
@@ -24,6 +24,7 @@ from margent.release.release import Release
 from margent.schema.check import unsupported
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
+from margent.settings import NO_SETTINGS, Settings, configured
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.transcript import Transcript
@@ -50,6 +51,7 @@ def synthesize(
     budget: Budget,
     budget_file: BudgetFile | None = None,
     method: str = DEFAULT_METHOD,
+    settings: Settings = NO_SETTINGS,
     rows: int | None = None,
     seed: int | None = None,
     read: ReadOptions | None = None,
@@ -60,7 +62,8 @@ def synthesize(
 
     ``table`` is a path (CSV, TSV, Parquet, Feather) or any object with the Arrow stream interface (pandas,
     polars, pyarrow, DuckDB). ``budget_file`` keeps the sum over all releases about the same people; without one
-    the promise counts this release alone. ``rows`` defaults to the noisy number of records; ``seed`` (default: a
+    the promise counts this release alone. ``settings`` are the method's, by name, as text (`margent methods`).
+    ``rows`` defaults to the noisy number of records; ``seed`` (default: a
     fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
     ``expect_people`` (about how many there are, from public knowledge; default a million) sizes what is held in
     memory.
@@ -71,13 +74,15 @@ def synthesize(
     Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
-    _checked_plan(schema, budget, method, rows, expect_people).require_known_rows()
+    chosen = method_named(method).configured(settings)
+    _checked_plan(schema, budget, chosen, rows, expect_people).require_known_rows()
     measured = measure(
         table,
         schema,
         budget=budget,
         budget_file=budget_file,
         method=method,
+        settings=settings,
         rows=rows,
         read=read,
         expect_people=expect_people,
@@ -86,7 +91,8 @@ def synthesize(
     return from_transcript(
         measured.transcript,
         budget=budget,
-        synthesizer=method_named(method).synthesizer.name,
+        synthesizer=chosen.synthesizer.name,
+        settings=settings,
         rows=rows,
         seed=seed,
         kind=measured.kind,
@@ -102,6 +108,7 @@ def measure(
     budget: Budget,
     budget_file: BudgetFile | None = None,
     method: str = DEFAULT_METHOD,
+    settings: Settings = NO_SETTINGS,
     rows: int | None = None,
     read: ReadOptions | None = None,
     expect_people: int | None = None,
@@ -112,9 +119,9 @@ def measure(
     Privacy: the transcript is (epsilon, delta)-differentially private for the schema's unit.
     Raises: as `synthesize`.
     """
-    budget = _checked_plan(schema, budget, method, rows, expect_people).budget
+    chosen, read = method_named(method).configured(settings), read or ReadOptions()
+    budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
     _require_budget_file(budget_file)
-    chosen, read = method_named(method), read or ReadOptions()
     with open_table(table, schema, read) as source:
         counts = StreamedCounts(_counted_rows(source, schema, expect_people, read), Codec(schema))
         run = secrets.token_hex(16)
@@ -130,6 +137,7 @@ def from_transcript(
     *,
     budget: Budget,
     synthesizer: str,
+    settings: Settings = NO_SETTINGS,
     rows: int | None = None,
     seed: int | None = None,
     kind: str = "csv",
@@ -139,18 +147,20 @@ def from_transcript(
     """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
 
     Privacy: none: post-processing. ``budget`` is what the release states, so it must be one that paid for the answers.
+    Of ``settings`` those of the synthesizer count.
     Raises: UsageError when rows, seed or the synthesizer's name is off; BudgetError when the answers were priced on
         other terms or cost more than ``budget``.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
     budget = budget.protecting(transcript.schema.person_rows)
     require_paid(transcript, budget)
-    model = synthesizer_named(synthesizer).build(transcript, progress)
+    model = configured(synthesizer_named(synthesizer), settings).build(transcript, progress)
     codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
     return Release(
         transcript=transcript,
         budget=budget,
         synthesizer=synthesizer,
+        settings=settings,
         codes=codes,
         seed=seed,
         kind=kind,
@@ -172,10 +182,9 @@ def _counted_rows(source: Batches, schema: Schema, expect_people: int | None, re
 
 
 def _checked_plan(
-    schema: Schema, budget: Budget, method: str, rows: int | None, expect_people: int | None = None
+    schema: Schema, budget: Budget, chosen: Method, rows: int | None, expect_people: int | None = None
 ) -> Plan:
     """The plan of a run that could be started: everything that schema and options alone can forbid is refused."""
-    chosen = method_named(method)
     chosen.require_package()
     _require_kinds(schema, budget)
     if faults := unsupported(schema):

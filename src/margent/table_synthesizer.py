@@ -12,6 +12,7 @@ from margent.pipeline import Measured, from_transcript, measure
 from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile
 from margent.schema.fields import Schema
+from margent.settings import NO_SETTINGS, Settings
 from margent.transcript import Transcript
 
 
@@ -32,6 +33,7 @@ class TableSynthesizer:
         epsilon: float | str | Fraction,
         delta: float | str | Fraction = "1e-9",
         method: str = DEFAULT_METHOD,
+        settings: Settings = NO_SETTINGS,
         budget_file: BudgetFile | None = None,
         expect_people: int | None = None,
     ) -> None:
@@ -39,7 +41,8 @@ class TableSynthesizer:
         self.budget_file = budget_file
         self.budget = Budget(epsilon=epsilon, delta=delta)
         self.expect_people = expect_people
-        self.method = method_named(method).name
+        self.method = method_named(method).configured(settings).name
+        self.settings = settings
         self._measured: Measured | None = None
 
     @property
@@ -64,6 +67,7 @@ class TableSynthesizer:
             budget=self.budget,
             budget_file=self.budget_file,
             method=self.method,
+            settings=self.settings,
             expect_people=self.expect_people,
         )
         return self
@@ -80,6 +84,7 @@ class TableSynthesizer:
             measured.transcript,
             budget=self.budget,
             synthesizer=method_named(self.method).synthesizer.name,
+            settings=self.settings,
             rows=rows,
             seed=seed,
             kind=measured.kind,

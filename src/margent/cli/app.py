@@ -9,9 +9,10 @@ from margent.cli.console import say
 from margent.cli.demo import demo
 from margent.cli.evaluate import evaluate
 from margent.cli.inspect import inspect
+from margent.cli.methods import methods
 from margent.cli.plan import plan
 from margent.cli.rehearse import rehearse
-from margent.cli.runs import methods, resample, synthesize
+from margent.cli.runs import resample, synthesize
 from margent.cli.schema import schema
 from margent.cli.selftest import selftest
 from margent.cli.statement import statement

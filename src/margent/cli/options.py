@@ -54,6 +54,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 method_option = click.option(
     "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."
 )
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the method, as often as needed (see `margent methods --settings`); it is recorded.",
+)
 delta_option = click.option(
     "--delta",
     default=None,
@@ -182,3 +189,21 @@ def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None
     if not text.isascii() or not text.isdigit() or int(text) < least:
         raise UsageError(f"{option} must be a whole number of at least {least}, without sign or fraction")
     return int(text)
+
+
+def settings_of(given: tuple[str, ...]) -> dict[str, str]:
+    """The settings given as ``NAME=VALUE``, each at most once.
+
+    Privacy: none.
+    Raises: UsageError naming every one that is not of that form.
+
+    >>> settings_of(("gamma=1000",))
+    {'gamma': '1000'}
+    """
+    read = [one.partition("=") for one in given]
+    names = [name for name, _, _ in read]
+    faults = [repr(one) for one, (name, equals, _) in zip(given, read, strict=True) if not (name and equals)]
+    faults += [f"{name!r} (given twice)" for name in sorted({name for name in names if names.count(name) > 1})]
+    if faults:
+        raise UsageError(f"--set takes NAME=VALUE, each name once, and not {', '.join(faults)}")
+    return {name: value for name, _, value in read}

@@ -21,6 +21,8 @@ from margent.cli.options import (
     relation_option,
     rows_option,
     schema_option,
+    settings_of,
+    settings_option,
     whole_number,
 )
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 @relation_option
 @budget_file_options
 @method_option
+@settings_option
 @rows_option
 @click.option(
     "--expect-rows",
@@ -54,6 +57,7 @@ def plan(
     budget_path: Path | None,
     data_set: str | None,
     method: str | None,
+    settings: tuple[str, ...],
     rows: str | None,
     expect_rows: str | None,
     expect_people: str | None,
@@ -78,7 +82,7 @@ def plan(
         budget_of(part, delta, accountant, relation, budget_file)
         for part in ([None] if epsilon is None else epsilon.split(","))
     ]
-    chosen = method_named(method or DEFAULT_METHOD)
+    chosen = method_named(method or DEFAULT_METHOD).configured(settings_of(settings))
     schema = read_schema(schema_path)
     people = checked_people(whole_number(expect_people, "--expect-people", least=1))
     plans = [make_plan(schema, budget, chosen, whole_number(rows, "--rows"), people) for budget in budgets]

@@ -1,4 +1,4 @@
-"""`margent synthesize`, `margent resample` and `margent methods`."""
+"""`margent synthesize` and `margent resample`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from margent.cli.options import (
     rows_option,
     schema_option,
     seed_option,
+    settings_of,
+    settings_option,
     whole_number,
 )
 from margent.errors import UsageError
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 @click.option("--single-release", is_flag=True, help="Promise for this release alone; no budget is kept across runs.")
 @budget_file_options
 @method_option
+@settings_option
 @rows_option
 @seed_option
 @format_option
@@ -66,6 +69,7 @@ def synthesize(
     budget_path: Path | None,
     data_set: str | None,
     method: str | None,
+    settings: tuple[str, ...],
     rows: str | None,
     seed: str | None,
     file_format: str | None,
@@ -100,7 +104,8 @@ def synthesize(
         )
     budget_file = budget_file_of(budget_path, data_set)
     budget = budget_of(epsilon, delta, accountant, relation, budget_file)
-    chosen = method_named(method or DEFAULT_METHOD)
+    chosen, given = method_named(method or DEFAULT_METHOD), settings_of(settings)
+    chosen.configured(given)
     count, sampling_seed = (
         checked_rows(whole_number(rows, "--rows")),
         checked_seed(whole_number(seed, "--seed")),
@@ -117,6 +122,7 @@ def synthesize(
             budget=budget,
             budget_file=budget_file,
             method=chosen.name,
+            settings=given,
             rows=count,
             seed=sampling_seed,
             read=read_options(delimiter, quote, encoding, no_header, kind),
@@ -133,6 +139,7 @@ def synthesize(
 @rows_option
 @seed_option
 @click.option("--synthesizer", default=None, metavar="Y", help="Build the table another way (see `margent methods`).")
+@settings_option
 @format_option
 @out_option
 @json_option
@@ -142,6 +149,7 @@ def resample(
     rows: str | None,
     seed: str | None,
     synthesizer: str | None,
+    settings: tuple[str, ...],
     file_format: str | None,
     out: Path,
     as_json: bool,
@@ -149,28 +157,35 @@ def resample(
 ) -> None:
     """Draw another table from a release's noisy answers. Free: no data is needed and nothing is spent.
 
-    With the seed, rows and synthesizer of the release (in its summary.json) the table is the same, byte for byte.
+    With the seed, rows, synthesizer and settings of the release (in its summary.json) the table is the same,
+    byte for byte.
     """
     from margent.methods import synthesizer_named
     from margent.pipeline import checked_rows, checked_seed, from_transcript
     from margent.release.folder import refuse_existing
     from margent.release.release import checked_format, dialect_of, read_release
+    from margent.settings import require_known
 
     count, sampling_seed = (
         checked_rows(whole_number(rows, "--rows")),
         checked_seed(whole_number(seed, "--seed")),
     )
+    given = settings_of(settings)
     if synthesizer is not None:
-        synthesizer_named(synthesizer)
+        require_known(given, {synthesizer: synthesizer_named(synthesizer)})
     if file_format is not None:
         checked_format(file_format)
     refuse_existing(out)
     transcript, budget, summary = read_release(release_folder)
+    own = summary["settings"] if synthesizer in (None, summary["synthesizer"]) else {}
+    chosen = synthesizer_named(synthesizer or summary["synthesizer"])
+    require_known(given, {chosen.name: chosen})
     with shown_progress(wanted=not quiet and not as_json) as progress:
         release = from_transcript(
             transcript,
             budget=budget,
-            synthesizer=synthesizer or summary["synthesizer"],
+            synthesizer=chosen.name,
+            settings=own | given,
             rows=count,
             seed=sampling_seed,
             kind=summary["format"],
@@ -179,38 +194,6 @@ def resample(
         )
         release.save(out, file_format=file_format)
     report(release, out, as_json=as_json, spent=False)
-
-
-@click.command(short_help="List the methods and where they come from.")
-@json_option
-def methods(as_json: bool) -> None:
-    """List the methods: what each buys, what it is good at, and where it comes from."""
-    from margent.methods import DEFAULT_METHOD, METHODS, SYNTHESIZERS
-
-    if as_json:
-        entries = [
-            {
-                "name": method.name,
-                "default": method.name == DEFAULT_METHOD,
-                "buys": method.buys,
-                "goodAt": method.good_at,
-                "cost": method.cost,
-                "synthesizer": method.synthesizer.name,
-                "source": method.source,
-            }
-            for method in METHODS
-        ]
-        say_json({"methods": entries, "synthesizers": [each.name for each in SYNTHESIZERS]})
-        return
-    for method in METHODS:
-        default = " (default)" if method.name == DEFAULT_METHOD else ""
-        say(f"{method.name}{default}")
-        say(f"  buys      {method.buys}")
-        say(f"  good at   {method.good_at}")
-        say(f"  cost      {method.cost}")
-        say(f"  records   synthesizer {method.synthesizer.name}")
-        say(f"  source    {method.source}")
-    say(f"synthesizers for `margent resample`: {', '.join(each.name for each in SYNTHESIZERS)}")
 
 
 def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_file: BudgetFile | None = None) -> None:

@@ -25,7 +25,9 @@ from margent.release.measurements import (
 from margent.release.package import data_package
 from margent.release.page import release_page
 from margent.release.summary import release_summary
+from margent.release.values import text
 from margent.schema.codec import Codec
+from margent.settings import NO_SETTINGS, Settings
 from margent.tables.frames import FRAME_KINDS, to_kind
 from margent.tables.options import ReadOptions
 from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
@@ -53,6 +55,7 @@ class Release:
     seed: int
     kind: str
     dialect: ReadOptions = field(default_factory=ReadOptions)
+    settings: Settings = field(default_factory=lambda: NO_SETTINGS)
 
     def __repr__(self) -> str:
         return (
@@ -79,7 +82,7 @@ class Release:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Options, spend and noise-against-synthetic closeness, as written to ``summary.json``."""
-        return release_summary(self.transcript, self.budget, self.synthesizer, self.codes, self.seed)
+        return release_summary(self.transcript, self.budget, self.synthesizer, self.settings, self.codes, self.seed)
 
     def to_pandas(self) -> pd.DataFrame:
         """The synthetic table as a pandas DataFrame with nullable dtypes and ordered categories."""
@@ -218,6 +221,8 @@ def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]
         for key, kind in (("synthesizer", str), ("seed", int), ("rows", int), ("format", str)):
             if not isinstance(summary[key], kind):
                 raise TypeError
-    except (KeyError, TypeError, UsageError):
+        # Releases of the first versions had none.
+        summary["settings"] = {text(key): text(value) for key, value in summary.get("settings", {}).items()}
+    except (KeyError, TypeError, AttributeError, UsageError):
         raise TranscriptError(f"{root / 'summary.json'}: damaged or altered") from None
     return transcript, budget, summary

@@ -25,6 +25,7 @@ from margent.release.promise import (
 )
 from margent.schema.codec import Codec
 from margent.schema.formulas import formula_cells
+from margent.settings import Settings
 from margent.transcript import NoisyMarginal, Scores, Transcript
 from margent.version import VERSION
 
@@ -153,7 +154,12 @@ def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def release_summary(
-    transcript: Transcript, budget: Budget, synthesizer: str, codes: NDArray[np.int32], seed: int
+    transcript: Transcript,
+    budget: Budget,
+    synthesizer: str,
+    settings: Settings,
+    codes: NDArray[np.int32],
+    seed: int,
 ) -> dict[str, Any]:
     """Everything a reader of the release should know, by allow-list.
 
@@ -168,6 +174,7 @@ def release_summary(
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "method": transcript.method,
         "synthesizer": synthesizer,
+        "settings": dict(sorted(settings.items())),
         "epsilon": str(budget.epsilon),
         "delta": str(budget.delta),
         "deltaForAtoms": str(budget.delta_for_atoms),
