@@ -14,7 +14,12 @@ from margent.methods import METHODS, SYNTHESIZERS, method_named
 from margent.schema.write import schema_text
 from margent.settings import configured, settings_of
 
-SCHEMA = margent.Schema([margent.Category("sex", ["F", "M"]), margent.Integer("age", 0, 60, bins=6)], unit="row")
+FIELDS = [
+    margent.Category("sex", ["F", "M"]),
+    margent.Integer("age", 0, 60, bins=6),
+    margent.Category("job", ["a", "b"]),
+]
+SCHEMA = margent.Schema(FIELDS, unit="row")
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -60,7 +65,7 @@ def test_faults_are_told_all_at_once(settings: dict[str, str], words: list[str])
 def test_a_run_records_its_settings_and_resampling_uses_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "people.csv").write_text("sex,age\n" + "F,12\nM,30\nM,55\n" * 200)
+    (tmp_path / "people.csv").write_text("sex,age,job\n" + "F,12,a\nM,30,b\nM,55,b\n" * 2000)
     (tmp_path / "schema.json").write_text(schema_text(SCHEMA))
     given = [
         "--schema",
