@@ -7,9 +7,11 @@ list. It is spent in one line of `measure`, marked below. Everything in `from_tr
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from margent.conditions import drawn_under, read_conditions
 from margent.counts.capacity import table_people
 from margent.counts.source import Batches, StreamedCounts
 from margent.errors import SchemaError, UsageError
@@ -139,6 +141,7 @@ def from_transcript(
     synthesizer: str,
     settings: Settings = NO_SETTINGS,
     rows: int | None = None,
+    where: Sequence[str] = (),
     seed: int | None = None,
     kind: str = "csv",
     dialect: ReadOptions | None = None,
@@ -147,20 +150,26 @@ def from_transcript(
     """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
 
     Privacy: none: post-processing. ``budget`` is what the release states, so it must be one that paid for the answers.
-    Of ``settings`` those of the synthesizer count.
-    Raises: UsageError when rows, seed or the synthesizer's name is off; BudgetError when the answers were priced on
-        other terms or cost more than ``budget``.
+    Of ``settings`` those of the synthesizer count. ``where`` asks for records that meet conditions, such as ``sex=F``
+    or ``age=30..39`` (`margent.conditions`); there are then as many as the model's table holds, or ``rows``.
+    Raises: UsageError when rows, seed, the synthesizer's name or a condition is off; BudgetError when the answers were
+        priced on other terms or cost more than ``budget``.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
     budget = budget.protecting(transcript.schema.person_rows)
     require_paid(transcript, budget)
+    conditions = read_conditions(where, Codec(transcript.schema))
     model = configured(synthesizer_named(synthesizer), settings).build(transcript, progress)
-    codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
+    if conditions is None:
+        codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
+    else:
+        codes = drawn_under(conditions, model, rows, seed, progress)
     return Release(
         transcript=transcript,
         budget=budget,
         synthesizer=synthesizer,
         settings=settings,
+        where=() if conditions is None else conditions.words,
         codes=codes,
         seed=seed,
         kind=kind,

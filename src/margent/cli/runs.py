@@ -140,6 +140,12 @@ def synthesize(
 @seed_option
 @click.option("--synthesizer", default=None, metavar="Y", help="Build the table another way (see `margent methods`).")
 @settings_option
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help='Only records with this value, label or LOW..HIGH, several parted by commas: --where "sex=F,age=30..39".',
+)
 @format_option
 @out_option
 @json_option
@@ -150,6 +156,7 @@ def resample(
     seed: str | None,
     synthesizer: str | None,
     settings: tuple[str, ...],
+    where: tuple[str, ...],
     file_format: str | None,
     out: Path,
     as_json: bool,
@@ -158,7 +165,12 @@ def resample(
     """Draw another table from a release's noisy answers. Free: no data is needed and nothing is spent.
 
     With the seed, rows, synthesizer and settings of the release (in its summary.json) the table is the same,
-    byte for byte.
+    byte for byte. With --where the records follow what the model holds given the condition; a condition that no
+    record meets is refused.
+
+    \b
+    margent resample OUT/ -o OUT2/
+    margent resample OUT/ --where "sex=F,region=North" --rows 1000 -o OUT3/
     """
     from margent.methods import synthesizer_named
     from margent.pipeline import checked_rows, checked_seed, from_transcript
@@ -187,6 +199,7 @@ def resample(
             synthesizer=chosen.name,
             settings=own | given,
             rows=count,
+            where=where,
             seed=sampling_seed,
             kind=summary["format"],
             dialect=dialect_of(summary),
@@ -207,6 +220,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
         schema_warnings,
         what_epsilon_means,
         what_may_be_published,
+        what_was_asked_for,
         what_was_coarsened,
         what_was_spent,
         who_is_protected,
@@ -227,6 +241,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
         say(SINGLE_RELEASE if budget_file is None else rest_after(budget_file))
     else:
         say("Spent: nothing; this table comes from the noisy answers of the earlier release.")
+    for sentence in what_was_asked_for(release.where):
+        say(sentence)
     if noise:
         say(
             f"Close to the noisy answers: single columns differ from them by {mean:.2f} % of the records on "

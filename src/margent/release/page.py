@@ -31,8 +31,9 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
     charts = [
         _chart(name, answer, codes[:, transcript.domain.position[name]], labels[name], distances[name])
         for name, answer in one_way_answers(transcript).items()
+        if name in distances
     ]
-    pairs = pair_distances(transcript, codes)
+    pairs = [] if summary["where"] else pair_distances(transcript, codes)
     return page(
         "release.html",
         title=transcript.schema.name or "Synthetic table",

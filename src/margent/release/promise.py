@@ -7,7 +7,7 @@ Built from schema, budget and charges alone, so the same sentences stand in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -123,6 +123,22 @@ def missing_warning(column: str, noisy_share: float) -> str:
         f"be read: if that is not so in your table, check how the schema spells its values (format of dates and "
         f"numbers, words of booleans, categories); `margent schema check` shows it"
     )
+
+
+def what_was_asked_for(where: Sequence[str]) -> list[str]:
+    """One sentence about a table that holds only records that meet conditions; none where there are no conditions.
+
+    Privacy: none: public options.
+
+    >>> what_was_asked_for(("sex=F", "age=30..39"))[0].split(":")[0]
+    'This table holds only records with sex=F and age=30..39'
+    """
+    if not where:
+        return []
+    return [
+        f"This table holds only records with {' and '.join(where)}: it is one part of the synthetic table, and its "
+        "columns are not compared with the noisy answers, which tell of all records."
+    ]
 
 
 def schema_warnings(summary: Mapping[str, Any]) -> list[str]:

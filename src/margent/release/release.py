@@ -55,6 +55,7 @@ class Release:
     seed: int
     kind: str
     dialect: ReadOptions = field(default_factory=ReadOptions)
+    where: tuple[str, ...] = ()
     settings: Settings = field(default_factory=lambda: NO_SETTINGS)
 
     def __repr__(self) -> str:
@@ -82,7 +83,9 @@ class Release:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Options, spend and noise-against-synthetic closeness, as written to ``summary.json``."""
-        return release_summary(self.transcript, self.budget, self.synthesizer, self.settings, self.codes, self.seed)
+        return release_summary(
+            self.transcript, self.budget, self.synthesizer, self.settings, self.where, self.codes, self.seed
+        )
 
     def to_pandas(self) -> pd.DataFrame:
         """The synthetic table as a pandas DataFrame with nullable dtypes and ordered categories."""

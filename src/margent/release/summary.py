@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from margent.privacy.laws import law_of
 from margent.release.promise import (
     SINGLE_RELEASE,
     what_epsilon_means,
+    what_was_asked_for,
     what_was_spent,
     who_is_protected,
 )
@@ -158,6 +159,7 @@ def release_summary(
     budget: Budget,
     synthesizer: str,
     settings: Settings,
+    where: Sequence[str],
     codes: NDArray[np.int32],
     seed: int,
 ) -> dict[str, Any]:
@@ -165,7 +167,8 @@ def release_summary(
 
     Privacy: a function of schema, options, charges, noisy answers, versions and a random run id.
     """
-    close = closeness(transcript, codes)
+    # The answers tell of all records: those that meet a condition differ from them, and should.
+    close = [] if where else closeness(transcript, codes)
     mean = sum(entry["distance"] for entry in close) / len(close) if close else 0.0
     spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
     return {
@@ -185,12 +188,14 @@ def release_summary(
         "spent": float(spent),
         "answers": len(transcript.answers),
         "rows": int(codes.shape[0]),
+        "where": list(where),
         "seed": seed,
         "promise": [
             who_is_protected(transcript.schema, budget),
             what_epsilon_means(budget),
             what_was_spent(transcript, budget),
             SINGLE_RELEASE,
+            *what_was_asked_for(where),
         ],
         "unlisted": unlisted_shares(transcript),
         "mostlyMissing": missing_shares(transcript),
