@@ -150,6 +150,7 @@ class Plan:
             "method": self.method,
             "epsilon": str(self.budget.epsilon),
             "delta": str(self.budget.delta),
+            "deltaForAtoms": str(self.budget.delta_for_atoms),
             "accountant": self.budget.accountant,
             "relation": self.budget.relation,
             "total": float(self.budget.total),

@@ -191,6 +191,39 @@ def test_terms_come_from_the_file_and_others_are_refused(
     assert "protected unit: the run's is 'row', the data set's is 'person:4'" in capsys.readouterr().err
 
 
+def test_a_part_of_delta_is_set_apart_for_the_data_set_and_taken_from_by_runs(
+    people_csv: Path, people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "b", tmp_path / "A"
+    assert run(["budget", "init", str(path), "--data-set", "b", "--epsilon", "1", "--delta-for-atoms", "1e-10"]) == 0
+    assert "delta 1e-09, of which 1e-10 for atoms" in capsys.readouterr().out
+    arguments = ["plan", "--schema", str(people_schema), "--epsilon", ".5", "--budget", str(path), "--json"]
+    assert run([*arguments, "--delta-for-atoms", "2e-10"]) == 0
+    (planned,) = json.loads(capsys.readouterr().out)
+    assert planned["deltaForAtoms"] == str(Fraction(2, 10**10))
+    assert not planned["budgetFile"]["fits"]
+    assert synthesize(people_csv, people_schema, out, path, ".5", "--delta-for-atoms", "2e-10") == 4
+    assert "sets delta 2e-10 apart for atoms, and 1e-10 of the data set's part is left" in capsys.readouterr().err
+    assert synthesize(people_csv, people_schema, out, path, ".5", "--delta-for-atoms", "6e-11") == 0
+    assert "Of the part of delta for atoms 60 % is used." in capsys.readouterr().out
+    charges = json.loads((out / "charges.json").read_text())
+    assert (Fraction(charges["delta"]), Fraction(charges["deltaForAtoms"])) == (
+        Fraction(96, 10**11),
+        Fraction(6, 10**11),
+    )
+    assert run(["resample", str(out), "-o", str(tmp_path / "R"), "-q"]) == 0
+    assert run(["budget", "verify", str(path), str(out), str(tmp_path / "R")]) == 0
+    held = shown(path, capsys)
+    assert Fraction(held["deltaSpentOnAtoms"]) == Fraction(6, 10**11)
+
+    transcript = out / "measurements" / "transcript.json"
+    document = json.loads(transcript.read_text())
+    document["charges"][0]["delta"] = "7/100000000000"
+    transcript.write_text(json.dumps(document))
+    assert run(["budget", "verify", str(path), str(out)]) == 4
+    assert "use up more delta themselves than the file reserved" in capsys.readouterr().err
+
+
 def test_a_file_that_vanishes_after_the_charge_costs_no_release(
     people_csv: Path, people_schema: Path, tmp_path: Path, budget_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -25,7 +25,7 @@ from margent.errors import BudgetError, UsageError
 from margent.privacy import budget_store
 from margent.privacy.budget import Budget
 from margent.privacy.budget_chain import Balance, balances, entry_text, read_entry, sealed
-from margent.privacy.budget_file import BudgetFile, checked_unit, require_complete, unit_name
+from margent.privacy.budget_file import BudgetFile, Released, checked_unit, require_complete, unit_name
 from margent.privacy.budget_rest import fitting_epsilon
 from margent.schema.fields import PersonUnit
 from tests.privacy.budget_entries import declaration, reservation
@@ -147,6 +147,24 @@ def test_the_part_for_atoms_is_kept_apart(tmp_path: Path) -> None:
     file.reserve(Budget("0.1", "1e-9"), "row", run_id())
 
 
+def test_a_run_takes_its_part_for_atoms_from_the_data_sets(tmp_path: Path) -> None:
+    file = BudgetFile(tmp_path / "b", "people")
+    file.init(Budget(1, "1e-9", delta_for_atoms="1e-10"))
+    run = file.budget("0.5", delta_for_atoms="7e-11")
+    assert (run.delta_for_atoms, run.delta) == (Fraction(7, 10**11), Fraction(97, 10**11))
+    assert run.total == file.budget("0.5").total, "noise is priced at the same delta, with or without"
+    file.reserve(run, "row", run_id())
+    assert file.balance().delta_left == Fraction(3, 10**11)
+    with pytest.raises(BudgetError, match="sets delta 7e-11 apart for atoms, and 3e-11"):
+        file.reserve(file.budget("0.1", delta_for_atoms="7e-11"), "row", run_id())
+    with pytest.raises(UsageError, match="the part of delta for atoms must not be negative"):
+        file.budget("0.1", delta_for_atoms=-1)
+    pure = BudgetFile(file.path, "pure")
+    pure.init(Budget(1, accountant="pure"))
+    with pytest.raises(UsageError, match="must be 0 with accountant 'pure'"):
+        pure.budget("0.1", delta_for_atoms="7e-11")
+
+
 def test_units() -> None:
     assert [checked_unit(unit) for unit in ("row", "person:1", "person:040")] == ["row", "person:1", "person:40"]
     assert (unit_name("row"), unit_name(PersonUnit("id", 4))) == ("row", "person:4")
@@ -173,14 +191,17 @@ def test_an_older_copy_put_back_is_told_by_the_releases(people: BudgetFile, tmp_
     people.reserve(people.budget(1), "row", first)
     older = Path(shutil.copy(people.path, tmp_path / "older"))
     people.reserve(people.budget(1), "row", second)
-    released = {"OUT": (first, Budget(1).total), "OUT2": (second, Budget(1).total)}
+    released = {"OUT": Released(first, Budget(1).total), "OUT2": Released(second, Budget(1).total)}
     require_complete(people.balances(), released)
     with pytest.raises(BudgetError, match="OUT2: its run is not in the file") as caught:
         require_complete(BudgetFile(older).balances(), released)
     assert "OUT:" not in str(caught.value)
-    dearer = {"OUT": (first, Budget(1).total + Fraction(1, 10**30))}
+    dearer = {"OUT": Released(first, Budget(1).total + Fraction(1, 10**30))}
     with pytest.raises(BudgetError, match="OUT: its charges add up to more than the file reserved"):
         require_complete(people.balances(), dearer)
+    looser = {"OUT": Released(first, Budget(1).total, Fraction(1, 10**300))}
+    with pytest.raises(BudgetError, match="OUT: its charges use up more delta themselves than the file reserved"):
+        require_complete(people.balances(), looser)
 
 
 def edited(path: Path, *statements: str) -> None:

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import pickle
 import random
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -277,10 +278,37 @@ def test_threads_together_spend_the_total_exactly() -> None:
     assert len(ledger.charges) == 100
 
 
+class MeetingFraction(Fraction):
+    """Holds a thread that has read what was spent until a second one has read it too, or for half a second."""
+
+    meeting: threading.Barrier
+
+    def __sub__(self, other: object) -> Fraction:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self.meeting.wait(timeout=0.5)
+        return Fraction(self) - other  # type: ignore[operator, no-any-return]
+
+
+def paid_by_two_at_once(ledger: Ledger) -> int:
+    """How many of two threads win the whole total when both read what is left before either acts, if they can."""
+    ledger._total = MeetingFraction(1)
+    ledger._total.meeting = threading.Barrier(2)
+
+    def attempt(_: int) -> int:
+        try:
+            return len(ledger.spend([laplace(Fraction(1))]))
+        except BudgetError:
+            return 0
+
+    with ThreadPoolExecutor(2) as pool:
+        return sum(pool.map(attempt, range(2)))
+
+
 def test_planted_bug_without_the_lock_threads_overspend() -> None:
+    assert paid_by_two_at_once(Ledger(PURE)) == 1
     ledger = Ledger(PURE)
     ledger._lock = contextlib.nullcontext()  # type: ignore[assignment]
-    assert len(paid_by_threads(ledger)) > 100
+    assert paid_by_two_at_once(ledger) == 2
 
 
 class LedgerModel(RuleBasedStateMachine):

@@ -112,7 +112,7 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     """
     from margent.errors import BudgetError
     from margent.privacy.accounting import account_named
-    from margent.privacy.budget_file import require_complete
+    from margent.privacy.budget_file import Released, require_complete
     from margent.privacy.budget_store import read
     from margent.release.measurements import read_measurements
     from margent.release.release import require_publishable
@@ -128,7 +128,9 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     for out in releases:
         require_publishable(out)
         transcript = read_measurements(out / "measurements")
-        released[str(out)] = transcript.run, sum((charge.cost for charge in transcript.charges), Fraction(0))
+        cost = sum((charge.cost for charge in transcript.charges), Fraction(0))
+        delta = sum((charge.delta for charge in transcript.charges), Fraction(0))
+        released[str(out)] = Released(transcript.run, cost, delta)
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
@@ -159,13 +161,17 @@ def rest_text(balance: Balance) -> str:
 
     Privacy: none: options.
     """
-    from margent.privacy.budget_rest import what_fits
+    from margent.privacy.budget_rest import percent, what_fits
 
     terms = balance.declaration
     fits = what_fits(balance, terms.delta - terms.delta_for_atoms)
     used = percent_of(balance.spent, balance)
     runs = len(balance.reservations)
-    return f"Budget of {terms.data_set!r}: {used} % used by {runs} run{'s' * (runs != 1)}; for a further run {fits}."
+    atoms = ""
+    if terms.delta_for_atoms:
+        atoms = f" Of the part of delta for atoms {percent(balance.delta_spent, terms.delta_for_atoms)} % is used."
+    by = f"{runs} run{'s' * (runs != 1)}"
+    return f"Budget of {terms.data_set!r}: {used} % used by {by}; for a further run {fits}.{atoms}"
 
 
 def rest_after(file: BudgetFile) -> str:
@@ -211,6 +217,8 @@ def after_json(balance: Balance, planned: Budget) -> dict[str, Any]:
         "used": float(balance.spent / total),
         "cost": float(planned.total / total),
         "fits": balance.covers(planned.total, planned.delta_for_atoms),
+        "deltaForAtoms": str(planned.delta_for_atoms),
+        "deltaForAtomsLeft": str(balance.delta_left),
     }
 
 

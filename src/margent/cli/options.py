@@ -67,6 +67,13 @@ delta_option = click.option(
     metavar="D",
     help="The probability with which the promise may fail (default: 1e-9, 0 with pure, or the budget file's).",
 )
+atoms_option = click.option(
+    "--delta-for-atoms",
+    default="0",
+    show_default=True,
+    metavar="D",
+    help="The part of delta set apart for selecting values from the data; with a budget file, taken from its part.",
+)
 accountant_option = click.option(
     "--accountant",
     default=None,
@@ -151,6 +158,7 @@ def budget_of(
     accountant: str | None,
     relation: str | None = None,
     budget_file: BudgetFile | None = None,
+    delta_for_atoms: str = "0",
 ) -> Budget:
     """The budget of a command, on the terms of the budget file where there is one; epsilon is never defaulted.
 
@@ -168,7 +176,7 @@ def budget_of(
     if relation not in (None, "add-remove", "replace"):
         raise UsageError("--relation must be add-remove or replace")
     if budget_file is not None:
-        kept = budget_file.budget(epsilon, delta, accountant=accountant)
+        kept = budget_file.budget(epsilon, delta, accountant=accountant, delta_for_atoms=delta_for_atoms)
         if relation not in (None, kept.relation):
             raise UsageError(
                 f"--relation {relation} is not what the budget file was made for ({kept.relation}): leave it out, or "
@@ -176,7 +184,7 @@ def budget_of(
             )
         return kept
     known: Relation = "replace" if relation == "replace" else "add-remove"
-    return Budget(epsilon=epsilon, delta=delta, accountant=accountant or "gdp", relation=known)
+    return Budget(epsilon, delta, accountant or "gdp", known, delta_for_atoms=delta_for_atoms)
 
 
 def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None:

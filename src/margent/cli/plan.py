@@ -11,6 +11,7 @@ from margent.cli.budget import after_json, after_text
 from margent.cli.console import say, say_json, visible
 from margent.cli.options import (
     accountant_option,
+    atoms_option,
     budget_file_of,
     budget_file_options,
     budget_of,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @schema_option
 @click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
 @delta_option
+@atoms_option
 @accountant_option
 @relation_option
 @budget_file_options
@@ -52,6 +54,7 @@ def plan(
     schema_path: Path,
     epsilon: str | None,
     delta: str | None,
+    delta_for_atoms: str,
     accountant: str | None,
     relation: str | None,
     budget_path: Path | None,
@@ -79,7 +82,7 @@ def plan(
     expected = whole_number(expect_rows, "--expect-rows", least=1)
     budget_file = budget_file_of(budget_path, data_set)
     budgets = [
-        budget_of(part, delta, accountant, relation, budget_file)
+        budget_of(part, delta, accountant, relation, budget_file, delta_for_atoms)
         for part in ([None] if epsilon is None else epsilon.split(","))
     ]
     chosen = method_named(method or DEFAULT_METHOD).configured(settings_of(settings))

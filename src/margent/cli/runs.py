@@ -11,6 +11,7 @@ from margent.cli.budget import rest_after
 from margent.cli.console import say, say_json, shown_progress
 from margent.cli.options import (
     accountant_option,
+    atoms_option,
     budget_file_of,
     budget_file_options,
     budget_of,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     "--epsilon", default=None, metavar="E", help="The privacy budget; smaller protects more. Never defaulted."
 )
 @delta_option
+@atoms_option
 @accountant_option
 @relation_option
 @click.option("--single-release", is_flag=True, help="Promise for this release alone; no budget is kept across runs.")
@@ -63,6 +65,7 @@ def synthesize(
     schema_path: Path,
     epsilon: str | None,
     delta: str | None,
+    delta_for_atoms: str,
     accountant: str | None,
     relation: str | None,
     single_release: bool,
@@ -103,7 +106,7 @@ def synthesize(
             "further run on the same people adds to it"
         )
     budget_file = budget_file_of(budget_path, data_set)
-    budget = budget_of(epsilon, delta, accountant, relation, budget_file)
+    budget = budget_of(epsilon, delta, accountant, relation, budget_file, delta_for_atoms)
     chosen, given = method_named(method or DEFAULT_METHOD), settings_of(settings)
     chosen.configured(given)
     count, sampling_seed = (

@@ -22,6 +22,7 @@ from margent.privacy import budget_store
 from margent.privacy.budget import Budget
 from margent.privacy.budget_chain import Balance, Declaration, Reservation, plain_name
 from margent.privacy.budget_rest import refused
+from margent.privacy.statement import exact
 
 if TYPE_CHECKING:
     from margent.privacy.neighbors import Relation
@@ -95,17 +96,32 @@ class BudgetFile:
             raise BudgetError(f"{self.path}: no data set {self.data_set!r} is declared in it; it declares {names}")
         return found[self.data_set]
 
-    def budget(self, epsilon: Numeral | None, delta: Numeral | None = None, *, accountant: str | None = None) -> Budget:
-        """A run's budget on the data set's terms; ``delta`` defaults to the cap's, less what atoms have.
+    def budget(
+        self,
+        epsilon: Numeral | None,
+        delta: Numeral | None = None,
+        *,
+        accountant: str | None = None,
+        delta_for_atoms: Numeral = 0,
+    ) -> Budget:
+        """A run's budget on the data set's terms.
+
+        ``delta`` defaults to what noise is priced at in the cap plus ``delta_for_atoms``, the run's own part for
+        selecting values from the data (0 unless given; all of it is taken from the data set's part, used or not).
 
         Raises: as `balance` and `Budget`.
         """
         terms = self.balance().declaration
+        if delta is None:
+            part = exact(delta_for_atoms, "the part of delta for atoms")
+            if terms.delta > 0:  # with delta 0 the part has nothing to come from, which `Budget` says
+                delta = terms.delta - terms.delta_for_atoms + part
         return Budget(
             epsilon,
-            terms.delta - terms.delta_for_atoms if delta is None else delta,
+            delta,
             accountant or terms.accountant,
             cast("Relation", terms.relation),
+            delta_for_atoms=delta_for_atoms,
         )
 
     def reserve(self, budget: Budget, unit: str, run: str) -> Balance:
@@ -158,24 +174,35 @@ def require_same_terms(terms: Declaration, budget: Budget, unit: str) -> None:
         )
 
 
-def require_complete(balances: Mapping[str, Balance], released: Mapping[str, tuple[str, Fraction]]) -> None:
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What a release says it took: its run id, and the sums over its charges of cost and of delta used up itself."""
+
+    run: str
+    cost: Fraction
+    delta: Fraction = Fraction(0)
+
+
+def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Released]) -> None:
     """Refuse a file that lacks the run of a release, or holds it at a lower price than the release's charges.
 
-    ``released`` gives for each release (in words) its run id and the sum of its charges' costs.
+    ``released`` gives for each release (in words) what it took.
 
     Raises: BudgetError naming every such release.
     """
     held = {entry.run: entry for balance in balances.values() for entry in balance.reservations}
     faults = []
-    for where, (run, spent) in released.items():
-        if run not in held:
+    for where, taken in released.items():
+        if taken.run not in held:
             faults.append(
                 f"  {where}: its run is not in the file. Either it was made without this file (--single-release, or "
                 "another file), or this is an older copy of the file, which would spend again what was spent: put "
                 "the latest copy back"
             )
-        elif spent > held[run].cost:
+        elif taken.cost > held[taken.run].cost:
             faults.append(f"  {where}: its charges add up to more than the file reserved for its run")
+        elif taken.delta > held[taken.run].delta_for_atoms:
+            faults.append(f"  {where}: its charges use up more delta themselves than the file reserved for its run")
     if faults:
         raise BudgetError("the budget file does not account for these releases:\n" + "\n".join(faults))
 
