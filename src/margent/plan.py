@@ -7,13 +7,14 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from margent.collectors.stage import Stage
+from margent.collectors.stage import Stage, widest_law
 from margent.counts.capacity import contribution_bytes
 from margent.counts.kernel import MAX_CELLS
 from margent.errors import PlanError
 from margent.methods import Method
 from margent.privacy.budget import Budget
 from margent.privacy.curator import CELLS_AT_ONCE
+from margent.privacy.noise import require_drawable
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
 
@@ -80,7 +81,9 @@ class Plan:
         return max((stage.largest for stage in self.stages), default=0)
 
     def require_fits(self) -> None:
-        """Refuse a plan over the cap of one table or over this machine's memory.
+        """Refuse a plan over the cap of one table, over this machine's memory, or of noise wider than 64-bit counts.
+
+        So that nothing is refused after a budget was charged, each is asked of the worst that a run could need.
 
         Raises: PlanError with the sizes and what would make it fit.
         """
@@ -90,6 +93,10 @@ class Plan:
                 f"a table of {self.largest:,} cells would be needed, and the cap is {MAX_CELLS:,}; "
                 f"the widest columns are {wide}: give them fewer bins or categories, or role drop"
             )
+        for stage in self.stages:
+            law = widest_law(stage, self.budget)
+            if law is not None:
+                require_drawable(law)
         have = machine_memory()
         if have is not None and self.memory > 0.9 * have:
             raise PlanError(

@@ -13,7 +13,7 @@ import numpy as np
 from margent.collectors.allocation import allocate
 from margent.collectors.dense_pure import Known, Pure
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage, coarsening_note
+from margent.collectors.stage import SLIVER, Stage, coarsening_note
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
 from margent.errors import UsageError
 from margent.postprocessing.coarsening import coarsened
@@ -190,7 +190,7 @@ class Dense:
         """Measure the pairs and one-ways at their budgets, which are made to add up to ``left`` exactly."""
         wanted: list[tuple[Clique, float]] = [*bought.items(), *(((name,), part) for name, part in more.items())]
         # Slivers that would buy nothing but noise are given to the others.
-        wanted = [(names, part) for names, part in wanted if part > 1e-6 * float(left)]
+        wanted = [(names, part) for names, part in wanted if part > float(SLIVER * left)]
         parts = in_steps(left, [part for _, part in wanted])
         laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
         requests = [

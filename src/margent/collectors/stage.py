@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from margent.collectors.allocation import weight
+from margent.privacy.budget import Budget
 from margent.privacy.laws import Law
+from margent.privacy.queries import SCORE_LATTICE, marginal_law
 from margent.schema.domain import Domain
+
+SLIVER = Fraction(1, 10**6)
+"""The least part of a stage's budget that any method gives to one of its tables, whatever noisy answers say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,26 @@ class Stage:
     note: str = ""
     scores: bool = False
     columns: tuple[tuple[str, Law], ...] = ()
+
+
+def widest_law(stage: Stage, budget: Budget) -> Law | None:
+    """The widest noise that a stage could ever have to draw, in the unit it is drawn in; None where it draws none.
+
+    How a stage's share is divided may follow from noisy answers. Its tables are at most ``questions`` and have at most
+    ``largest`` cells, so that the least part of a division by c^(p/(p + 1)) is that of one cell among the largest
+    tables; other divisions keep above `SLIVER`. Half of the smaller of the two is below either, rounded or not. Scores
+    are drawn on a lattice finer than the records that a plan speaks of.
+
+    Privacy: none: public facts only.
+    """
+    if stage.law is None or stage.questions == 0:
+        return None
+    if stage.scores:
+        return stage.law.in_parts_of(max(SCORE_LATTICE.values()))
+    power = budget.account.scale_power
+    evenly = Fraction(weight(1, power), stage.questions * weight(max(stage.largest, 1), power))
+    least = marginal_law(budget.total * stage.share * min(evenly, SLIVER) / 2, budget.neighbors, budget.account)
+    return max(stage.law, least, key=lambda law: law.scale_squared)
 
 
 def candidates_note(cells: Sequence[int], cap: int) -> str:

@@ -25,7 +25,7 @@ from margent.privacy.exponential import exponential_choice
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
-from margent.privacy.noise import discrete_gaussian, discrete_laplace
+from margent.privacy.noise import discrete_gaussian, discrete_laplace, require_drawable
 from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charge, score_charge, score_units
 from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
 from margent.progress import Progress, silent
@@ -104,8 +104,11 @@ class DataCurator:
         Shapes: answer i has the shape of its clique (merged where the request says so).
         Privacy: L2 sensitivity of a table 1 (add-remove), sqrt 2 (replace) or k (person), L1 1, 2 or k; charged
         together, before the look.
-        Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
+        Raises: BudgetError when the charges together pass the budget, PlanError for noise wider than 64-bit counts
+            (nothing is then charged or looked at).
         """
+        for request in requests:
+            require_drawable(request.law)
         charges = [marginal_charge(request, label, self.neighbors, self.account) for request in requests]
         places = self.ledger.spend(charges)
         answers: list[NoisyMarginal] = []
@@ -133,6 +136,7 @@ class DataCurator:
             price (nothing is then charged or looked at).
         """
         require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
+        require_drawable(request.law)
         (place,) = self.ledger.spend([score_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label)
         noise = self._draw(values.size, request.law)

@@ -60,6 +60,10 @@ class Gaussian:
         """The same noise counted in units that hold ``unit`` of the old ones."""
         return Gaussian(self.scale_squared / unit**2)
 
+    def in_parts_of(self, unit: int) -> Gaussian:
+        """The same noise counted in parts, ``unit`` of which make one of the old units."""
+        return Gaussian(self.scale_squared * unit**2)
+
 
 @dataclass(frozen=True, slots=True)
 class Laplace:
@@ -102,6 +106,10 @@ class Laplace:
     def in_units_of(self, unit: int) -> Laplace:
         """The same noise counted in units that hold ``unit`` of the old ones."""
         return Laplace(self.scale / unit)
+
+    def in_parts_of(self, unit: int) -> Laplace:
+        """The same noise counted in parts, ``unit`` of which make one of the old units."""
+        return Laplace(self.scale * unit)
 
 
 Law = Gaussian | Laplace

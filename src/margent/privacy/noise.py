@@ -6,6 +6,8 @@ up to 2,000 are drawn by inversion, wider ones by blocks with an exact rejection
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from margent.errors import PlanError, UsageError
 from margent.privacy.brackets import DiscreteLaw, discrete_gaussian_law, discrete_laplace_law
 from margent.privacy.inversion import Inversion
+from margent.privacy.laws import Law
 from margent.privacy.rejection import BlockRejection
 
 INVERSION_LIMIT = 2_000  # the scale up to which the tables stay small and quick to make
@@ -52,6 +55,29 @@ def discrete_laplace(count: int, scale: Fraction) -> NDArray[np.int64]:
     """
     _check("scale", scale, SCALE_LIMIT, count)
     return _sampler(discrete_laplace_law(scale), scale > INVERSION_LIMIT).draw(count)
+
+
+def require_drawable(law: Law) -> None:
+    """Refuse noise so wide that a draw might not fit 64 bits; asked of a plan, and again before each charge.
+
+    Privacy: none: laws are public.
+    Raises: PlanError with the next step.
+    """
+    if law.scale_squared > SCALE_LIMIT**2:
+        raise PlanError(
+            f"noise of scale {shown_scale(law)} would be needed, and above {float(SCALE_LIMIT):.2g} a noisy count "
+            "might not fit 64 bits: raise epsilon, keep fewer rows of each person, or ask for fewer columns"
+        )
+
+
+def shown_scale(law: Law) -> str:
+    """The scale of a law to two digits, without a float that could overflow.
+
+    >>> from margent.privacy.laws import Laplace
+    >>> shown_scale(Laplace(Fraction(2**70)))
+    '1.2e+21'
+    """
+    return f"{Decimal(math.isqrt(math.ceil(law.scale_squared))):.1e}"
 
 
 @lru_cache(maxsize=64)
