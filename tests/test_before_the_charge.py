@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -10,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 import margent
-from margent import Budget, BudgetFile, Category, Identifier, PersonUnit, ReadOptions, Schema, TableError
+from margent import Budget, BudgetFile, Category, Identifier, PersonUnit, ReadOptions, Schema, SchemaError, TableError
 from margent.counts import contribution
 from margent.counts.capacity import LEAST_PEOPLE, contribution_bytes, slots_for
+from margent.pipeline import measure
 
-BY_ROW = Schema([Category("a", ["x", "y"])], unit="row")
+BY_ROW = Schema([Identifier("id"), Category("a", ["x", "y"])], unit="row")
 BY_PERSON = Schema([Identifier("id"), Category("a", ["x", "y"])], unit=PersonUnit("id", 2))
 
 
@@ -28,12 +31,88 @@ def declared(folder: Path, unit: str = "row") -> BudgetFile:
 def test_a_query_that_fails_on_a_row_is_charged_as_one_that_does_not(cell: str, tmp_path: Path) -> None:
     file, connection = declared(tmp_path), duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT ?::VARCHAR AS n", [cell])
-    relation = connection.sql("SELECT CASE WHEN CAST(n AS INT) > 0 THEN 'x' ELSE 'y' END AS a FROM t")
+    relation = connection.sql("SELECT CASE WHEN CAST(n AS INT) > 0 THEN 'x' ELSE 'y' END AS a, n AS id FROM t")
     if cell == "1":
         margent.synthesize(relation, BY_ROW, budget=Budget(1), budget_file=file, rows=1)
     else:
         with pytest.raises(TableError, match="could not be read to its end"):
             margent.synthesize(relation, BY_ROW, budget=Budget(1), budget_file=file, rows=1)
+    assert len(file.balance().reservations) == 1
+
+
+class Query:
+    """A stream that computes its rows when it is taken, and tells its schema before that: a lazy frame's manner."""
+
+    def __init__(self, take: Callable[[], pa.Table]) -> None:
+        self.take = take
+
+    def __arrow_c_schema__(self) -> object:
+        return STREAM.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.take().__arrow_c_stream__(requested_schema)
+
+
+class Wrapped:
+    """Nothing but the stream of another object."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.inner.__arrow_c_stream__(requested_schema)
+
+
+STREAM = pa.schema([("id", pa.string()), ("a", pa.string())])
+
+
+@pytest.mark.parametrize("run", [margent.synthesize, measure])
+@pytest.mark.parametrize("kind", ["reader", "wrapped reader", "query"])
+@pytest.mark.parametrize("schema", [BY_ROW, BY_PERSON], ids=["row", "person"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_batch_of_a_stream_is_pulled_before_the_price_is_written(
+    run: Any, kind: str, schema: Schema, fails: bool, tmp_path: Path
+) -> None:
+    file, pulled = declared(tmp_path, "row" if schema is BY_ROW else "person:2"), list[int]()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        pulled.append(len(file.balance().reservations))
+        if fails:
+            raise ArithmeticError("row 7 holds a secret")
+        yield pa.record_batch([["p", "q"], ["x", "y"]], schema=STREAM)
+
+    reader = pa.RecordBatchReader.from_batches(STREAM, batches())
+    table = {"reader": reader, "wrapped reader": Wrapped(reader), "query": Query(reader.read_all)}[kind]
+    ready = {"budget": Budget(1), "budget_file": file, "method": "independent", "rows": 1}
+    if fails:
+        with pytest.raises(TableError, match="could not be read to its end") as caught:
+            run(table, schema, **ready)
+        assert "secret" not in str(caught.value)
+    else:
+        run(table, schema, **ready)
+    assert pulled == [1]
+
+
+def test_a_header_that_differs_is_refused_with_no_batch_pulled_and_nothing_charged(tmp_path: Path) -> None:
+    file, pulled = declared(tmp_path), list[int]()
+    other = Schema([Category("elsewhere", ["x"])], unit="row")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        pulled.append(1)
+        yield pa.record_batch([["p"], ["x"]], schema=STREAM)
+
+    reader = pa.RecordBatchReader.from_batches(STREAM, batches())
+    for table in (Query(reader.read_all), Wrapped(reader)):
+        with pytest.raises(SchemaError, match="elsewhere"):
+            margent.synthesize(table, other, budget=Budget(1), budget_file=file, rows=1)
+    assert (pulled, file.balance().spent) == ([], 0)
+
+
+def test_a_stream_that_is_not_of_the_schema_it_told_ends_the_run_in_fixed_text(tmp_path: Path) -> None:
+    file = declared(tmp_path)
+    changed = pa.table({"id": ["p"], "b": ["a secret"]})
+    with pytest.raises(TableError, match="could not be read to its end"):
+        margent.synthesize(Query(lambda: changed), BY_ROW, budget=Budget(1), budget_file=file, rows=1)
     assert len(file.balance().reservations) == 1
 
 

@@ -226,7 +226,7 @@ def test_nothing_is_read_from_a_stream_before_the_first_pass(tmp_path: Path) -> 
 def test_the_copy_is_the_operator_s_alone_and_has_no_name(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else None
     spool = Spool(tmp_path)
-    spool.fill(one_shot, ("s",))
+    spool.fill(one_shot, TABLE.schema, ("s",))
     assert spool.file is not None
     status = os.fstat(spool.file.fileno())
     assert status.st_mode & 0o077 == 0

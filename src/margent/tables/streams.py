@@ -102,29 +102,45 @@ def _open_steady(table: Any, kind: str, schema: Schema) -> OpenTable:
 def _open_once(table: Any, kind: str, schema: Schema, options: ReadOptions) -> OpenTable:
     """A stream that is copied to a temporary file in the first pass; all passes read the copy.
 
-    A DuckDB relation is a query that runs when its stream is taken, so that a row on which it fails would show before
-    anything is charged: until the first pass only the relation without its rows is asked.
+    Some objects are queries that run when their stream is taken, so that a row on which they fail would show before
+    anything is charged: until the first pass a DuckDB relation is asked for itself without its rows, and an object that
+    tells its schema apart from its stream for that alone. Of other streams only the schema is read; no batch is pulled.
     """
     if not options.spool:
         raise UsageError(
             "this table can be read only once and several passes are needed; allow a temporary copy (spool), "
             "or pass a file or a DataFrame"
         )
-    import pyarrow as pa
 
-    lazy = kind == "duckdb"
-    reader = _stream(table.limit(0) if lazy else table)
-    declared = reader.schema
+    opened, declared = _promised(table, kind)
     check_columns(declared.names, schema, declared=declared)
     require_scratch(options.spool_folder)
     wanted = tuple(schema.columns_read)
     spool = Spool(options.spool_folder)
 
     def read() -> Iterator[pa.RecordBatch]:
-        spool.fill((lambda: pa.RecordBatchReader.from_stream(table)) if lazy else (lambda: reader), wanted)
+        spool.fill(opened, declared, wanted)
         return spool.batches()
 
     return OpenTable(kind, tuple(declared.names), wanted, read, spool.close)
+
+
+def _promised(table: Any, kind: str) -> tuple[Callable[[], pa.RecordBatchReader], pa.Schema]:
+    """How to take the stream when its rows may be looked at, and the schema it will have."""
+    import pyarrow as pa
+
+    if kind == "duckdb":
+        return lambda: pa.RecordBatchReader.from_stream(table), _stream(table.limit(0)).schema
+    declared = None
+    if hasattr(table, "__arrow_c_schema__"):
+        try:
+            declared = pa.schema(table)
+        except Exception:
+            declared = None
+    if declared is not None:
+        return lambda: pa.RecordBatchReader.from_stream(table), declared
+    reader = _stream(table)
+    return lambda: reader, reader.schema
 
 
 @dataclass(eq=False)
@@ -138,10 +154,11 @@ class Spool:
     file: IO[bytes] | None = field(default=None, repr=False)
     whole: bool = False
 
-    def fill(self, opened: Callable[[], pa.RecordBatchReader], wanted: tuple[str, ...]) -> None:
+    def fill(self, opened: Callable[[], pa.RecordBatchReader], promised: pa.Schema, wanted: tuple[str, ...]) -> None:
         """Copy the wanted columns of the whole stream that ``opened`` gives; a second call does nothing.
 
-        Raises: TableError when an earlier call broke off: the stream's first part is gone.
+        Raises: TableError when an earlier call broke off (the stream's first part is gone), or the stream has another
+            schema than was promised.
         """
         if self.whole:
             return
@@ -151,6 +168,8 @@ class Spool:
 
         self.file = tempfile.TemporaryFile(dir=self.folder, prefix="margent-")  # noqa: SIM115 (see close)
         reader = opened()
+        if not reader.schema.equals(promised):
+            raise TableError(UNREADABLE)
         none = [pa.nulls(0, field.type) for field in reader.schema]
         empty = pa.RecordBatch.from_arrays(none, schema=reader.schema)
         declared = _spoolable(plain(empty, wanted)).schema
