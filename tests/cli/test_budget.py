@@ -224,6 +224,20 @@ def test_a_part_of_delta_is_set_apart_for_the_data_set_and_taken_from_by_runs(
     assert "use up more delta themselves than the file reserved" in capsys.readouterr().err
 
 
+def test_init_tells_all_faults_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    terms = ["--epsilon", "0", "--delta", "2", "--relation", "replace", "--unit", "person:4"]
+    assert run(["budget", "init", str(tmp_path / "b"), "--data-set", " b", *terms]) == 2
+    said = capsys.readouterr().err
+    for fault in ("epsilon must be", "delta must be", "1 to 100 printable", "relation 'replace' protects single rows"):
+        assert fault in said
+    assert run(["budget", "init", str(tmp_path / "b"), "--data-set", "b", "--unit", "people", "--delta", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "epsilon is missing" in said
+    assert "delta must be" in said
+    assert "the protected unit is row, or person:k" in said
+    assert not (tmp_path / "b").exists()
+
+
 def test_a_file_that_vanishes_after_the_charge_costs_no_release(
     people_csv: Path, people_schema: Path, tmp_path: Path, budget_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -14,7 +14,9 @@ import tempfile
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,7 +117,7 @@ def test_terms_hold_for_ever(people: BudgetFile) -> None:
 
 def test_one_file_holds_many_data_sets_and_their_sums_are_apart(people: BudgetFile) -> None:
     pupils = BudgetFile(people.path, "pupils")
-    pupils.init(Budget("0.5", accountant="pure", relation="replace"), unit="person:2")
+    pupils.init(Budget("0.5", accountant="pure"), unit="person:2")
     pupils.reserve(pupils.budget("1/3"), "person:2", run_id())
     assert pupils.balance().left == Fraction(1, 6)
     assert people.balance().spent == 0
@@ -171,6 +173,41 @@ def test_units() -> None:
     for wrong in ("rows", "person", "person:", "person:0", "person:-1", "person:1.5", "person:9999999", "person:١", 3):
         with pytest.raises(UsageError, match="the protected unit is row, or person:k"):
             checked_unit(wrong)  # type: ignore[arg-type]
+
+
+def test_terms_that_no_run_could_be_made_under_are_refused_all_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        BudgetFile(tmp_path / "b", " p").init(Budget(1, relation="replace"), unit="person:2")
+    name, unit = str(caught.value).splitlines()
+    assert "1 to 100 printable characters" in name
+    assert unit.startswith("relation 'replace' protects single rows, and the unit person:2 is a person")
+    for wrong in ("row", "person:3"):
+        with pytest.raises(UsageError, match="the cap is for persons with at most 2 rows each"):
+            BudgetFile(tmp_path / "b", "p").init(Budget(1, person_rows=2), unit=wrong)
+    assert not (tmp_path / "b").exists()
+    BudgetFile(tmp_path / "b", "p").init(Budget(1, person_rows=2), unit="person:2")
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("unit", ["row", "person:1", "person:3"])
+@pytest.mark.parametrize("accountant", ["gdp", "zcdp", "pure"])
+def test_what_init_accepts_a_run_can_be_made_under(relation: Any, unit: str, accountant: str, tmp_path: Path) -> None:
+    """And what it refuses, no run could be."""
+    rows = 0 if unit == "row" else int(unit[-1])
+    schema = margent.Schema(
+        [margent.Identifier("id"), margent.Category("a", ["x"], required=True)],
+        unit=PersonUnit("id", rows) if rows else "row",
+    )
+    table = pa.table({"id": ["p"], "a": ["x"]})
+    file = BudgetFile(tmp_path / "b", "p")
+    try:
+        file.init(Budget(1, accountant=accountant, relation=relation), unit=unit)
+    except UsageError:
+        with pytest.raises(UsageError, match="'replace'"):
+            margent.synthesize(table, schema, budget=Budget(1, accountant=accountant, relation=relation), rows=1)
+    else:
+        margent.synthesize(table, schema, budget=file.budget("0.5"), budget_file=file, rows=1)
+        assert len(file.balance().reservations) == 1
 
 
 @pytest.mark.parametrize("name", [None, "", " people", "a\nb", "x\x1b[2J", "n" * 101, "\u202epeople"])

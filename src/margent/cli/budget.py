@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from margent.cli.console import say, say_json
-from margent.cli.options import budget_of, json_option
+from margent.cli.options import json_option
 
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
@@ -56,11 +56,14 @@ def init(
     as_json: bool,
 ) -> None:
     """Declare a data set in FILE, which is made, or added to. What is declared holds for ever."""
+    from margent.errors import UsageError
     from margent.privacy.budget import Budget
-    from margent.privacy.budget_file import BudgetFile
+    from margent.privacy.budget_file import BudgetFile, declaration_faults
 
-    budget_of(epsilon, delta, accountant)
-    cap = Budget(epsilon, delta, accountant, cast("Relation", relation), delta_for_atoms=delta_for_atoms)
+    try:
+        cap = Budget(epsilon, delta, accountant, cast("Relation", relation), delta_for_atoms=delta_for_atoms)
+    except UsageError as fault:
+        raise UsageError("\n".join([str(fault), *declaration_faults(data_set, unit, None, relation)])) from None
     file = BudgetFile(path, data_set)
     file.init(cap, unit=unit)
     balance = file.balance()

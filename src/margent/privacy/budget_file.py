@@ -55,10 +55,11 @@ class BudgetFile:
 
         Makes the file (readable by its owner alone) or adds to it. ``unit`` is "row" or "person:k".
 
-        Raises: UsageError when the name or unit is off, or declared before; BudgetError when ``path`` is another file.
+        Raises: UsageError listing all faults of name, unit and terms (`declaration_faults`), or when it is declared
+            already; BudgetError when ``path`` is another file. Nothing is then written.
         """
-        if not plain_name(self.data_set):
-            raise UsageError("a data set's name has 1 to 100 printable characters and no space at either end")
+        if faults := declaration_faults(self.data_set, unit, cap):
+            raise UsageError("\n".join(faults))
         entry = Declaration(
             data_set=str(self.data_set),
             relation=cap.relation,
@@ -205,6 +206,38 @@ def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Rel
             faults.append(f"  {where}: its charges use up more delta themselves than the file reserved for its run")
     if faults:
         raise BudgetError("the budget file does not account for these releases:\n" + "\n".join(faults))
+
+
+def declaration_faults(name: object, unit: str, cap: Budget | None, relation: str = "add-remove") -> list[str]:
+    """All that is wrong with declaring a data set so: no run could ever be made under terms that do not go together.
+
+    ``relation`` counts where there is no ``cap`` to take it from, since that has faults of its own.
+
+    Privacy: none: options.
+    """
+    faults = []
+    if not plain_name(name):
+        faults.append("a data set's name has 1 to 100 printable characters and no space at either end")
+    try:
+        rows = _rows_of(checked_unit(unit))
+    except UsageError as fault:
+        return [*faults, str(fault)]
+    if (relation if cap is None else cap.relation) == "replace" and rows is not None:
+        faults.append(
+            f"relation 'replace' protects single rows, and the unit {unit} is a person: leave the relation out (a "
+            "person is added or removed), or take unit row if that is the promise to make"
+        )
+    if cap is not None and cap.person_rows not in (None, rows):
+        faults.append(
+            f"the cap is for persons with at most {cap.person_rows} rows each and the unit is {unit}: "
+            f"take unit person:{cap.person_rows}, or a cap without rows of a person"
+        )
+    return faults
+
+
+def _rows_of(unit: str) -> int | None:
+    """Most rows of a person in a checked unit; None where it is a row."""
+    return None if unit == "row" else int(unit.removeprefix("person:"))
 
 
 def checked_unit(unit: str) -> str:
