@@ -14,12 +14,20 @@ from margent.privacy.neighbors import Neighbors
 Score = Callable[[NDArray[np.int64]], int]
 
 
+def compositions(records: int, cells: int) -> NDArray[np.int64]:
+    """Every table of so many records in so many cells, one a row."""
+    bars = itertools.combinations(range(records + cells - 1), cells - 1)
+    edges = np.array(list(bars), dtype=np.int64).reshape(-1, cells - 1)
+    ends = np.full((len(edges), 1), records + cells - 1)
+    return np.diff(np.concatenate([np.full_like(ends, -1), edges, ends], axis=1), axis=1) - 1
+
+
 class AllTables:
     """Every table of a shape with at most ``most`` records, and which of them are neighbors."""
 
     def __init__(self, shape: tuple[int, int], most: int) -> None:
         self.shape, self.cells, self.most = shape, shape[0] * shape[1], most
-        every = [self._of(records) for records in range(most + 1)]
+        every = [compositions(records, self.cells) for records in range(most + 1)]
         self.tables = np.concatenate(every)
         self.records = self.tables.sum(axis=1)
         order = np.argsort(self.code(self.tables))
@@ -48,12 +56,6 @@ class AllTables:
         for count in range(1, neighbors.unit_rows + 1):
             for group in itertools.combinations_with_replacement(range(self.cells), count):
                 yield np.bincount(group, minlength=self.cells).astype(np.int64)
-
-    def _of(self, records: int) -> NDArray[np.int64]:
-        bars = itertools.combinations(range(records + self.cells - 1), self.cells - 1)
-        edges = np.array(list(bars), dtype=np.int64).reshape(-1, self.cells - 1)
-        ends = np.full((len(edges), 1), records + self.cells - 1)
-        return np.diff(np.concatenate([np.full_like(ends, -1), edges, ends], axis=1), axis=1) - 1
 
     def code(self, tables: NDArray[np.int64]) -> NDArray[np.int64]:
         """One whole number a table, in the order of `tables`."""

@@ -6,12 +6,13 @@ a tenth of it, so that no noise is wasted.
 
 from __future__ import annotations
 
-import itertools
 import math
+import os
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from margent.privacy.neighbors import ONE_RECORD, Neighbors
 from margent.privacy.queries import (
@@ -21,10 +22,11 @@ from margent.privacy.queries import (
     score_sensitivity_squared,
 )
 from margent.privacy.scores import independence_distance, indif
-from tests.privacy.all_tables import AllTables, climbed
+from tests.privacy.all_tables import AllTables, climbed, compositions
 
 SHAPES = [(1, 3), (2, 2), (2, 3), (3, 3)]
 MOST = 8
+WIDE = 15 if "MARGENT_AUDIT" in os.environ else MOST
 REPLACED = Neighbors("replace")
 PERSONS = [Neighbors("add-remove", rows) for rows in (1, 2, 3)]
 ALL = [ONE_RECORD, REPLACED, *PERSONS]
@@ -57,22 +59,67 @@ def test_indif_of_all_small_tables(every: AllTables) -> None:
         assert changes[ONE_RECORD] == changes[PERSONS[0]] == RECORD * 4 * (MOST - 1) / MOST
         two = 4 * (MOST - 2) / (MOST - 1) + 4 * (MOST - 1) / MOST
         assert 0.9 * RECORD * two <= changes[PERSONS[1]] <= RECORD * two
-        # One of n replaced: at most 6(n-1)/n. PrivSyn's Lemma 4 claims 4 for this relation too.
-        assert 4 * RECORD < changes[REPLACED] <= RECORD * 6 * (MOST - 1) / MOST
+        # One of n replaced: PrivSyn's Lemma 4 claims 4 for this relation too.
+        assert 4 * RECORD < changes[REPLACED] == RECORD * largest_replacement(MOST)
 
 
-def test_replacing_one_of_n_records_moves_indif_by_at_most_6_minus_6_over_n() -> None:
-    every = AllTables((3, 3), 6)
-    scores = every.values(indif)
-    for take, give in itertools.permutations(range(9), 2):
-        change = np.eye(9, dtype=np.int64)[give] - np.eye(9, dtype=np.int64)[take]
-        places = np.flatnonzero(every.tables[:, take] > 0)
-        codes = every.code(every.tables)
-        others = np.searchsorted(codes, every.code(every.tables[places] + change))
-        records = every.records[places]
-        moved = np.abs(scores[others] - scores[places])
-        # Both scores are rounded down to the lattice.
-        assert (records * moved <= 6 * (records - 1) * RECORD + records).all()
+def largest_replacement(records: int) -> Fraction:
+    """6 - 2 (ceil(2 sqrt n) + 1)/n: how far InDif of some table of n records moves, and no other's moves farther."""
+    return 6 - Fraction(2 * (math.isqrt(4 * records - 1) + 2), records)
+
+
+def n_times_indif(tables: NDArray[np.int64]) -> NDArray[np.int64]:
+    """n R, a whole number, of each table in a stack, all of n records; nothing is rounded."""
+    rows, columns = tables.sum(axis=2, keepdims=True), tables.sum(axis=1, keepdims=True)
+    records = tables.sum(axis=(1, 2), keepdims=True)
+    whole: NDArray[np.int64] = np.abs(records * tables - rows * columns).sum(axis=(1, 2))
+    return whole
+
+
+@pytest.mark.parametrize("most", [WIDE])
+def test_replacing_one_of_n_records_moves_indif_by_exactly_what_the_proof_says(most: int) -> None:
+    """All 3 x 3 tables of n - 1 common records, one more at (0, 0): n to 8 at every commit, to 15 in an audit."""
+    for records in range(1, most + 1):
+        common = compositions(records - 1, 9).reshape(-1, 3, 3)
+        before = common.copy()
+        before[:, 0, 0] += 1
+        largest = 0
+        for place in ((1, 1), (0, 1), (1, 0)):
+            after = common.copy()
+            after[:, place[0], place[1]] += 1
+            largest = max(largest, int(np.abs(n_times_indif(after) - n_times_indif(before)).max()))
+        assert largest == records * largest_replacement(records), records
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (4, 4), (3, 6)])
+def test_no_larger_table_moves_by_more_when_a_record_is_replaced(shape: tuple[int, int]) -> None:
+    """Random ones of up to 40 records, most of them with few filled cells, as the extreme ones are."""
+    rng = np.random.default_rng(11)
+    cells = shape[0] * shape[1]
+    for records in range(1, 41):
+        chances = rng.dirichlet(np.full(cells, 0.2), 400)
+        common = rng.multinomial(records - 1, chances).reshape(-1, *shape)
+        before = common.copy()
+        before[:, 0, 0] += 1
+        for place in ((1, 1), (0, 1), (1, 0)):
+            after = common.copy()
+            after[:, place[0], place[1]] += 1
+            moved = int(np.abs(n_times_indif(after) - n_times_indif(before)).max())
+            assert moved <= records * largest_replacement(records)
+
+
+def test_for_every_number_of_records_a_table_reaches_the_largest_replacement() -> None:
+    for records in [*range(2, 400), 10**4, 10**6 + 7]:
+        total = math.isqrt(4 * records - 1) + 1
+        row, column = total // 2, total - total // 2
+        before = np.zeros((1, 3, 3), dtype=np.int64)
+        before[0, :2, :2] = [[1, row - 1], [column - 1, records + 1 - total]]
+        after = before.copy()
+        after[0, 0, 0], after[0, 2, 2] = 0, 1
+        moved = int((n_times_indif(after) - n_times_indif(before))[0])
+        assert moved == records * largest_replacement(records)
+    assert largest_replacement(54) > Fraction(9, 10) * 6 > max(map(largest_replacement, range(1, 54)))
+    assert largest_replacement(10**12) > 6 - Fraction(1, 10**5)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 10])

@@ -47,7 +47,7 @@ SCORE_LATTICE: Mapping[str, int] = {
 _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
     # InDif moves by at most 4n/(n+1) < 4 when a record is added to n (PrivSyn Lemma 4).
     ("indif", "add-remove"): Fraction(4),
-    # By at most 6(n-1)/n < 6 when one of n is replaced, and 6 is the least such number: PrivSyn's 4 is not enough.
+    # By at most 6 - 2(ceil(2 sqrt n) + 1)/n when one of n is replaced, which is reached: PrivSyn's 4 is not enough.
     ("indif", "replace"): Fraction(6),
     # n R is half of InDif.
     ("r", "add-remove"): Fraction(2),
