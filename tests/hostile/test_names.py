@@ -212,7 +212,7 @@ def said_by(folder: Path, names: list[str], capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_terminal_sees_no_character_that_it_obeys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = groups()[:: rounds(3, 4)]
+    few = groups()[:: rounds(3, 1)]
     for place, names in enumerate(few):
         (tmp_path / str(place)).mkdir()
         said = said_by(tmp_path / str(place), names, capsys)
@@ -284,7 +284,7 @@ def test_no_statement_is_composed_of_names() -> None:
 def test_hostile_data_sets_come_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "b.budget"
     kept = []
-    for name in NAMES[: rounds(60, 1000)]:
+    for name in NAMES[: rounds(60, 5000)]:
         try:
             BudgetFile(path, name).init(Budget(1))
         except margent.MargentError:
@@ -300,7 +300,7 @@ def test_hostile_data_sets_come_back_as_they_were(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "feather"])
 def test_names_and_values_come_back_exactly(kind: str, tmp_path: Path) -> None:
-    for place, names in enumerate(groups()[:: rounds(4, 4)]):
+    for place, names in enumerate(groups()[:: rounds(4, 1)]):
         schema = schema_of(names)
         made = synthesize(frame_of(schema), schema, budget=Budget(50), method="independent", rows=80, seed=1)
         out = made.save(tmp_path / str(place), file_format=kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from fractions import Fraction
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+from margent.privacy import grid
 from margent.privacy.brackets import (
     Brackets,
     DiscreteLaw,
@@ -20,6 +23,8 @@ from margent.privacy.brackets import (
     multiply,
 )
 from tests.privacy.exact_laws import PRECISION, exact_distribution, exact_weights
+
+CHARGED_LAWS = 1_000 if "MARGENT_AUDIT" in os.environ else 30
 
 LAWS = {
     **{f"gaussian {s2}": discrete_gaussian_law(Fraction(s2)) for s2 in ("1/50", "1/16", "1/2", "17.9", "1000")},
@@ -99,6 +104,22 @@ def test_brackets_of_any_law(slope: Fraction, curvature: Fraction, two_sided: bo
     with mp.workprec(PRECISION):
         for place, (low, high) in enumerate(zip(brackets.lows, brackets.highs, strict=True)):
             assert low <= below[brackets.first + place] * mpf(2) ** bits <= high <= low + 2
+
+
+def test_brackets_of_the_laws_of_charges_at_three_precisions() -> None:
+    """Scales of the public grid, evenly on a logarithmic scale: 30 laws at every commit, 1,000 in an audit."""
+    rng = random.Random(13)
+    for number in range(CHARGED_LAWS):
+        if number % 2:
+            law = discrete_laplace_law(grid.round_up(Fraction(10 ** rng.uniform(-1.5, 1.5))))
+        else:
+            law = discrete_gaussian_law(grid.round_up(Fraction(10 ** rng.uniform(-1.5, 3))))
+        below = exact_distribution(law)
+        with mp.workprec(PRECISION):
+            for bits in (16, 64, 128):
+                brackets = law.brackets(bits)
+                for place, (low, high) in enumerate(zip(brackets.lows, brackets.highs, strict=True)):
+                    assert low <= below[brackets.first + place] * mpf(2) ** bits <= high <= low + 2
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
