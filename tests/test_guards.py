@@ -66,12 +66,18 @@ def importers(prefix: str) -> set[str]:
 def test_only_the_door_and_the_flow_import_counts() -> None:
     # plan.py takes one number, the cap on cells, from the kernel.
     # The operator's own comparison reads the real table too; everything it makes is marked INTERNAL.
-    flow = {"margent.privacy.curator", "margent.pipeline"}
+    flow = {"margent.privacy.curator", "margent.privacy.merchant", "margent.pipeline"}
     # The audits count tables that they made up themselves; they open none.
-    others = {"margent.internal.reading", "margent.counts.contribution", "margent.audits.doors"}
+    others = {"margent.internal.reading", "margent.counts.contribution", "margent.counts.texts", "margent.audits.doors"}
     assert importers("margent.counts.source") == flow | others
     for module in ("contribution", "identity", "people"):
-        assert importers(f"margent.counts.{module}") <= {"margent.counts.contribution", "margent.pipeline"}
+        assert importers(f"margent.counts.{module}") <= {
+            "margent.counts.contribution",
+            "margent.counts.texts",
+            "margent.pipeline",
+        }
+    assert importers("margent.counts.texts") == {"margent.pipeline"}
+    assert importers("margent.privacy.merchant") == {"margent.pipeline"}
     assert importers("margent.counts.kernel") <= {"margent.counts.source", "margent.plan"}
 
 
@@ -83,6 +89,7 @@ def test_only_the_flow_opens_tables() -> None:
 
 def test_the_free_half_cannot_reach_the_door() -> None:
     private = ("margent.privacy.curator", "margent.privacy.scores", "margent.privacy.noise", "margent.counts")
+    private += ("margent.privacy.merchant",)
     for folder in ("synthesizers", "postprocessing", "release", "collectors", "schema", "metrics", "report"):
         for path in (SOURCE / folder).rglob("*.py"):
             for name in imports_of(path):

@@ -1,7 +1,7 @@
 """The whole flow: a private table and a public schema in, a synthetic table out.
 
 A release is a function of a public schema and a list of noisy answers; privacy is spent only to make that
-list. It is spent in one line of `measure`, marked below. Everything in `from_transcript` is free.
+list. It is spent in two lines of `measure`, marked below. Everything in `from_transcript` is free.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from margent.collectors.purchases import purchase_faults, purchases_of, rest_of
 from margent.conditions import drawn_under, read_conditions
 from margent.counts.capacity import table_people
 from margent.counts.source import Batches, StreamedCounts
+from margent.counts.texts import CountedTexts
 from margent.errors import SchemaError, UsageError
 from margent.methods import DEFAULT_METHOD, Method, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
@@ -21,11 +23,13 @@ from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile, unit_name
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger, require_paid
+from margent.privacy.merchant import DataMerchant
 from margent.progress import Progress, silent
 from margent.release.release import Release
 from margent.schema.check import unsupported
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
+from margent.schema.settled import columns_on_grids, grid_schema, open_columns, settled
 from margent.settings import NO_SETTINGS, Settings, configured
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
@@ -125,12 +129,19 @@ def measure(
     budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
     _require_budget_file(budget_file)
     with open_table(table, schema, read) as source:
-        counts = StreamedCounts(_counted_rows(source, schema, expect_people, read), Codec(schema))
+        rows_counted = _counted_rows(source, schema, expect_people, read)
+        purchases = purchases_of(schema, budget)
         run = secrets.token_hex(16)
         if budget_file is not None:
             budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look
-        curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
-        transcript = chosen.collector.collect(curator, budget)  # privacy is spent here, and nowhere else
+        ledger = Ledger(budget)
+        # Privacy is spent here, where the schema has bins or values bought,
+        bought = purchases.buy(_merchant(schema, rows_counted, ledger, progress)) if purchases.stage else ()
+        fixed = settled(schema, bought)
+        curator = DataCurator(fixed, StreamedCounts(rows_counted, Codec(fixed)), ledger, progress=progress)
+        transcript = chosen.collector.collect(curator, rest_of(budget, purchases.share))  # and here; nowhere else
+        if bought:
+            transcript = replace(transcript, declared=schema, answers=(*bought, *transcript.answers))
         return Measured(replace(transcript, run=run), source.kind, read)
 
 
@@ -177,6 +188,13 @@ def from_transcript(
     )
 
 
+def _merchant(schema: Schema, rows: Batches, ledger: Ledger, progress: Progress) -> DataMerchant:
+    """Who sells bins and values, from the same rows."""
+    grids = StreamedCounts(rows, Codec(grid_schema(schema))) if columns_on_grids(schema) else None
+    own = {field.name: [token.text for token in schema.missing_of(field)] for field in open_columns(schema)}
+    return DataMerchant(grids, CountedTexts(rows, own), ledger, progress=progress)
+
+
 def _counted_rows(source: Batches, schema: Schema, expect_people: int | None, read: ReadOptions) -> Batches:
     """The rows that may be counted: all of them, or at most k of each person's."""
     if not isinstance(schema.unit, PersonUnit):
@@ -196,7 +214,7 @@ def _checked_plan(
     """The plan of a run that could be started: everything that schema and options alone can forbid is refused."""
     chosen.require_package()
     _require_kinds(schema, budget)
-    if faults := unsupported(schema):
+    if faults := [*unsupported(schema), *purchase_faults(schema)]:
         raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
     plan = make_plan(schema, budget, chosen, rows, checked_people(expect_people))
     plan.require_fits()

@@ -7,8 +7,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
+from margent.collectors.purchases import purchases_of, rest_of, shared_out
 from margent.collectors.stage import Stage, widest_law
-from margent.counts.capacity import contribution_bytes
+from margent.counts.capacity import TEXT_BYTES, contribution_bytes
 from margent.counts.kernel import MAX_CELLS
 from margent.errors import PlanError
 from margent.methods import Method
@@ -16,7 +17,9 @@ from margent.privacy.budget import Budget
 from margent.privacy.curator import CELLS_AT_ONCE
 from margent.privacy.noise import require_drawable
 from margent.schema.codec import Codec
+from margent.schema.domain import Domain
 from margent.schema.fields import PersonUnit, Schema
+from margent.schema.settled import open_columns, planned
 
 BASE_BYTES = 350 * 2**20
 """What the libraries and the compiled code take before the first cell."""
@@ -192,16 +195,18 @@ def make_plan(
     Raises: UsageError where the budget's relation does not go with the schema's unit.
     """
     budget = budget.protecting(schema.person_rows)
-    domain = Codec(schema).domain
-    stages = method.collector.stages(domain, budget)
+    domain = Codec(planned(schema)).domain
+    stages = _stages(schema, domain, budget, method)
     held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
     answers = sum(stage.questions if stage.scores else stage.cells for stage in stages)
     memory = BASE_BYTES + BYTES_PER_CELL * held + 8 * min(answers, 2**40) + 8 * len(domain.names) * (rows or 0)
+    if open_columns(schema):
+        memory += TEXT_BYTES
     by_rows_kept: list[tuple[int, tuple[Stage, ...]]] = []
     if isinstance(schema.unit, PersonUnit):
         memory += contribution_bytes(people)
         for count in sorted({*ROWS_KEPT, schema.unit.max_rows}):
-            by_rows_kept.append((count, method.collector.stages(domain, replace(budget, person_rows=count))))
+            by_rows_kept.append((count, _stages(schema, domain, replace(budget, person_rows=count), method)))
     return Plan(
         by_rows_kept=tuple(by_rows_kept),
         method=method.name,
@@ -211,6 +216,12 @@ def make_plan(
         memory=memory,
         rows=rows,
     )
+
+
+def _stages(schema: Schema, domain: Domain, budget: Budget, method: Method) -> tuple[Stage, ...]:
+    """What the schema has bought first, then the method's stages."""
+    purchases = purchases_of(schema, budget)
+    return shared_out(method.collector.stages(domain, rest_of(budget, purchases.share)), purchases)
 
 
 def machine_memory() -> int | None:

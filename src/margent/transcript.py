@@ -80,7 +80,40 @@ class Choice:
     children: tuple[str, ...] = ()
 
 
-Answer = NoisyMarginal | Scores | Choice
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Noisy counts of one column on the public grid that its quantiles are read off (`margent.schema.quantile_grid`).
+
+    Shapes: ``counts`` is int64, one entry a code of the column whose bins are the grid's cells.
+    Units: records; ``variance`` as of a `NoisyMarginal`.
+    Privacy: one charge.
+    """
+
+    column: str
+    counts: NDArray[np.int64]
+    variance: Fraction
+    charge: int
+
+
+@dataclass(frozen=True, eq=False)
+class OpenValues:
+    """Values of an open set whose noisy counts reached the charge's threshold, by name, with those counts.
+
+    Shapes: ``counts`` is int64, one entry a value.
+    Units: records; ``variance`` as of a `NoisyMarginal`, but what is here passed the threshold.
+    Privacy: one charge, which also uses up delta. The order says nothing: it is that of the names.
+    """
+
+    column: str
+    values: tuple[str, ...]
+    counts: NDArray[np.int64]
+    variance: Fraction
+    charge: int
+
+
+Bought = Quantiles | OpenValues
+"""What a schema may have bought before its codes are fixed."""
+Answer = NoisyMarginal | Scores | Choice | Quantiles | OpenValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +164,8 @@ class Transcript:
     Shapes: ``answers[i].charge`` indexes ``charges``; ``merges`` maps a column to its public merge (or a further name
     to the merge that stands beside its column). ``structure`` is what the method made of the answers where its
     synthesizer needs it: a public function of them. ``run`` is the random id of the run that bought the answers (a
-    budget file holds the same id), or empty where none was given.
+    budget file holds the same id), or empty where none was given. Where the schema that was given asks to buy values or
+    bins, it is ``declared``, and ``schema`` is what the first answers make of it: a function of both.
     Privacy: safe to publish; nothing in it was computed from rows without a charge.
     """
 
@@ -143,6 +177,12 @@ class Transcript:
     merges: Mapping[str, Merge] = field(default_factory=dict)
     run: str = ""
     structure: Structure | None = None
+    declared: Schema | None = None
+
+    @property
+    def bought(self) -> tuple[Bought, ...]:
+        """The answers that fixed the schema's values and bins, in the order they were bought."""
+        return tuple(answer for answer in self.answers if isinstance(answer, Quantiles | OpenValues))
 
     @property
     def marginals(self) -> tuple[NoisyMarginal, ...]:

@@ -1,4 +1,4 @@
-"""Memory for persons, from public facts: what settling which rows of each person are counted will hold at a time."""
+"""Memory for persons and open sets, from public facts: what settling whose rows count, and counting texts, holds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ ROW_BYTES = 16
 ROWS_AT_ONCE = 2**20
 IN_MEMORY = 2**26
 """Bytes of pseudonyms held in memory; beyond, they go to a temporary file without a name."""
+
+TEXTS_AT_ONCE = 2**20
+"""Texts of an open set counted at a time, each of more than 64 characters counting as several."""
+TEXT_BYTES = 420 * 2**20
+"""What that many take: about 140 bytes each for the text and its number, and four for each character at worst."""
 
 _WORKING = 8
 """Arrays as long as a block of pseudonyms that are held while it is worked on."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from margent.errors import UsageError
 from margent.internal.figures import figures
 from margent.internal.label import LABEL, WHAT_IT_MEANS, save_internal
-from margent.internal.reading import Given, absent_columns, coded, counted, given, shared_schema, told_apart
+from margent.internal.reading import Given, absent_columns, coded, counted, given, settled_by, shared_schema, told_apart
 from margent.metrics.coded import columns_of, resampled, shuffled
 from margent.metrics.metric import Metric, NotComputableError, Score
 from margent.metrics.registry import METRICS
@@ -102,6 +102,7 @@ def evaluate(
     if not others:
         raise UsageError("there is no synthetic table to evaluate; give one or more after the real one")
     first = given(real, read, "real")
+    schema = settled_by(schema, others)
     absent = absent_columns([first, *others], schema)
     study, dropped = _study(first, others, absent, schema, choices or Choices(), progress)
     used = [each for each in metrics if learning or not each.key.startswith("learning")]

@@ -14,9 +14,9 @@ from margent.counts.source import CodedCounts
 from margent.errors import SchemaError, TranscriptError, UsageError, sealed
 from margent.internal.label import is_release
 from margent.metrics.coded import CodedTable, Codes, Kind
-from margent.release.measurements import read_json
+from margent.release.measurements import read_json, read_measurements
 from margent.release.release import dialect_of
-from margent.schema.check import unsupported
+from margent.schema.check import unsettled, unsupported
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain
 from margent.schema.fields import Dropped, Schema
@@ -85,13 +85,29 @@ def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, .
     return found
 
 
+def settled_by(schema: Schema, tables: Sequence[Given]) -> Schema:
+    """The schema with the bins and values that the first release among the tables bought for it; else as it is.
+
+    Privacy: none: released files.
+    Raises: TranscriptError where a release's measurements are damaged.
+    """
+    if not unsettled(schema):
+        return schema
+    for one in tables:
+        if one.summary is not None and isinstance(one.table, str | Path):
+            transcript = read_measurements(Path(one.table).parent / "measurements")
+            if transcript.declared == schema:
+                return transcript.schema
+    return schema
+
+
 def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     """The schema cut down to the modeled columns that every table has; all others are dropped.
 
     Raises: SchemaError where this version cannot code a field; UsageError where no column is left.
     """
-    if faults := unsupported(schema):
-        raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
+    if faults := [*unsupported(schema), *unsettled(schema)]:
+        raise SchemaError(faults, "not everything the schema asks for can be compared: it")
     gone = {name for names in absent for name in names}
     fields = [
         field if field.role == "model" and field.name not in gone else Dropped(field.name) for field in schema.fields

@@ -29,8 +29,8 @@ class ReplayCurator:
         if not transcript.charges:
             raise TranscriptError("a transcript without charges cannot be replayed")
         self._transcript = transcript
-        self._next = 0
-        self._charges: list[Charge] = []
+        self._next = len(transcript.bought)  # those come first, and fixed the schema
+        self._charges = [transcript.charges[answer.charge] for answer in transcript.bought]
 
     @property
     def schema(self) -> Schema:

@@ -12,18 +12,23 @@ from numpy.typing import NDArray
 from margent.privacy.charge import Charge
 from margent.release.values import fraction, text, texts, whole
 from margent.schema.domain import Clique
-from margent.transcript import Answer, Choice, NoisyMarginal, Scores, Transcript
+from margent.transcript import Answer, Bought, Choice, NoisyMarginal, OpenValues, Quantiles, Scores, Transcript
+
+BOUGHT = ("quantiles", "open-set")
+"""Kinds of the answers that settle a schema; they stand before all others."""
 
 
 def integers(answer: Answer) -> NDArray[np.int64]:
     """The noisy integers of an answer; a choice has none. Privacy: none: noisy answers are public."""
     if isinstance(answer, Choice):
         return np.zeros(0, dtype=np.int64)
-    return answer.counts if isinstance(answer, NoisyMarginal) else answer.values
+    return answer.values if isinstance(answer, Scores) else answer.counts
 
 
 def answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
     """An answer but for its integers, which lie from ``offset`` on in the other file. Privacy: none."""
+    if isinstance(answer, Quantiles | OpenValues):
+        return bought_to_json(answer, offset)
     document: dict[str, Any] = {"charge": answer.charge, "merged": answer.merged}
     if not isinstance(answer, NoisyMarginal) and answer.children:
         document["children"] = list(answer.children)
@@ -40,6 +45,33 @@ def answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
         "cliques": [list(names) for names in answer.cliques],
         "denominator": answer.denominator,
     }
+
+
+def bought_to_json(answer: Bought, offset: int) -> dict[str, Any]:
+    """Bins or values that were bought, but for their integers. Privacy: none: noisy answers are public."""
+    document = {"charge": answer.charge, "column": answer.column, "offset": offset, "variance": str(answer.variance)}
+    if isinstance(answer, Quantiles):
+        return document | {"kind": "quantiles", "cells": int(answer.counts.size)}
+    return document | {"kind": "open-set", "values": list(answer.values)}
+
+
+def bought_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], charges: Sequence[Charge]) -> Bought:
+    """The bins or values that were written, read against the charges.
+
+    Raises: KeyError, TypeError or ValueError where it is none.
+    """
+    charge, column = whole(document["charge"]), text(document["column"])
+    offset, variance = whole(document["offset"]), fraction(document["variance"])
+    if charge >= len(charges) or charges[charge].cliques != ((column,),) or variance <= 0:
+        raise ValueError
+    if charges[charge].query != document["kind"]:
+        raise ValueError
+    if document["kind"] == "quantiles":
+        return Quantiles(column, _slice(stored, offset, whole(document["cells"])), variance, charge)
+    values = texts(document["values"])
+    if list(values) != sorted(set(values)):
+        raise ValueError
+    return OpenValues(column, values, _slice(stored, offset, len(values)), variance, charge)
 
 
 def answer_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], transcript: Transcript) -> Answer:

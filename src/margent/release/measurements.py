@@ -18,21 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import SchemaError, TranscriptError, UsageError
-from margent.release.answer_json import answer_from_json, answer_to_json, integers
+from margent.release.answer_json import BOUGHT, answer_from_json, answer_to_json, bought_from_json, integers
 from margent.release.charge_json import charge_from_json, charge_to_json
 from margent.release.structure_json import structure_from_json, structure_to_json
 from margent.release.values import text, whole
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain, Merge
 from margent.schema.read import schema_from_json
+from margent.schema.settled import settled
 from margent.schema.write import schema_to_json
 from margent.transcript import Transcript
 
 FORMAT = "margent-measurements"
-VERSION = 3
-"""3: scores and choices may name a child a clique, merges may stand beside their column, a network or clique tree may
-be given. 2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say
-how many rows of a person are counted (in version 1 the unit is always a row)."""
+VERSION = 4
+"""4: bins and values may have been bought: the schema is then the declared one, and the first answers settle it.
+3: scores and choices may name a child a clique, merges may stand beside their column, a network or clique tree may be
+given. 2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say how
+many rows of a person are counted (in version 1 the unit is always a row)."""
 MAX_JSON_BYTES = 64 * 2**20
 
 
@@ -49,7 +51,7 @@ def measurement_files(transcript: Transcript) -> dict[str, bytes]:
         "version": VERSION,
         "run": transcript.run,
         "method": transcript.method,
-        "schema": schema_to_json(transcript.schema),
+        "schema": schema_to_json(transcript.declared or transcript.schema),
         "domain": {"names": list(transcript.domain.names), "sizes": list(transcript.domain.sizes)},
         "merges": {name: list(merge.groups) for name, merge in sorted(transcript.merges.items())},
         "mergedColumns": {
@@ -122,7 +124,13 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Transcript:
-    schema = schema_from_json(document["schema"])
+    declared = schema_from_json(document["schema"])
+    charges = tuple(charge_from_json(charge) for charge in document["charges"])
+    first = [answer for answer in document["answers"] if answer["kind"] in BOUGHT]
+    if document["answers"][: len(first)] != first:
+        raise ValueError
+    bought = tuple(bought_from_json(answer, stored, charges) for answer in first)
+    schema = settled(declared, bought)
     names = tuple(text(name) for name in document["domain"]["names"])
     domain = Domain(names, tuple(whole(size) for size in document["domain"]["sizes"]))
     if domain != Codec(schema).domain:
@@ -137,17 +145,18 @@ def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Trans
         schema=schema,
         domain=domain,
         method=text(document["method"]),
-        charges=tuple(charge_from_json(charge) for charge in document["charges"]),
+        charges=charges,
         answers=(),
         merges=merges,
         run=text(document.get("run", "")),  # the first files had none
+        declared=declared if bought else None,
     )
     if any(charge.person_rows != schema.person_rows for charge in bare.charges):
         raise ValueError
-    answers = tuple(answer_from_json(answer, stored, bare) for answer in document["answers"])
+    later = [answer_from_json(answer, stored, bare) for answer in document["answers"][len(bought) :]]
     found = document.get("structure")
     structure = None if found is None else structure_from_json(found, bare.merged_domain)
-    return replace(bare, answers=answers, structure=structure)
+    return replace(bare, answers=(*bought, *later), structure=structure)
 
 
 def _integers_of(folder: Path, facts: Mapping[str, Any]) -> NDArray[np.int64]:

@@ -89,6 +89,24 @@ def cut(field: Field, apart: Collection[Position] = ()) -> Cuts:
     starts = _starts(field, low, high, apart)
     if len(starts) > MAX_CODES:
         raise ValueError(f"makes {len(starts):,} bins; at most {MAX_CODES:,} are possible, use wider ones")
+    grid, first, count, taken = _placed(field, starts, low, high, apart)
+    _require_drawable(field, count)
+    return Cuts(starts, high, grid, tuple(first), tuple(count), tuple(taken))
+
+
+def drawable(field: Field, starts: Sequence[Position], apart: Collection[Position] = ()) -> list[int]:
+    """How many values could be drawn from each of the bins that begin at ``starts``; perhaps none.
+
+    Privacy: none: a function of the schema.
+    """
+    low, high = _bounds(field)
+    return _placed(field, starts, low, high, apart)[2]
+
+
+def _placed(
+    field: Field, starts: Sequence[Position], low: Position, high: Position, apart: Collection[Position]
+) -> tuple[Grid, list[int], list[int], list[int]]:
+    """The grid of the values; each bin's first value on it and number of values; values that are never drawn."""
     grid = Grid(Fraction(1, 10 ** decimals_of(field, starts))) if field.type == "number" else _grid(field, low)
     first = [grid.ceiling(start) for start in starts]
     ends = [*first[1:], grid.floor(high) + 1]
@@ -97,8 +115,7 @@ def cut(field: Field, apart: Collection[Position] = ()) -> Cuts:
         end - begin - (bisect_left(taken, end) - bisect_left(taken, begin))
         for begin, end in zip(first, ends, strict=True)
     ]
-    _require_drawable(field, count)
-    return Cuts(starts, high, grid, tuple(first), tuple(count), tuple(taken))
+    return grid, first, count, taken
 
 
 def _bounds(field: Field) -> tuple[Position, Position]:
@@ -166,7 +183,7 @@ def _starts(field: Field, low: Position, high: Position, apart: Collection[Posit
         inner = boundaries(bins.period, field.type, int(low), int(high), field.time_zone)
         return (low, *inner)
     assert isinstance(bins, QuantileBins)
-    raise ValueError("quantile bins have to be bought, which this version cannot do; give a count, edges or a width")
+    raise ValueError("quantile bins are bought during a run; there are none yet")
 
 
 def _equal(low: Position, high: Position, count: int, whole: bool) -> tuple[Position, ...]:

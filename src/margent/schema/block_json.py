@@ -11,6 +11,7 @@ from margent.schema.parts import (
     DEFAULT_SPELLING,
     MAX_CODES,
     PERIODS,
+    QUANTILE_CELLS,
     Bins,
     CalendarBins,
     CodeFile,
@@ -59,7 +60,7 @@ def read_bins(block: Members, read_scalar: ReadScalar) -> Bins | None:
         edges = [read_scalar(inner, place, edge) for place, edge in enumerate(given)]
         block.adopt(inner)
         return EdgeBins(tuple(edge for edge in edges if edge is not None))
-    if isinstance(given, Mapping) and len(given) == 1 and set(given) <= {"width", "quantiles"}:
+    if isinstance(given, Mapping) and set(given) in ({"width"}, {"quantiles"}, {"quantiles", "grid"}):
         inner = block.inner(key, given)
         found = _quantiles(inner) if "quantiles" in given else _width(inner)
         block.adopt(inner)
@@ -71,7 +72,8 @@ def read_bins(block: Members, read_scalar: ReadScalar) -> Bins | None:
 
 def _quantiles(inner: Members) -> Bins | None:
     count = inner.whole("quantiles", 1, MAX_CODES)
-    return None if count is None else QuantileBins(count)
+    cells = inner.whole("grid", 2, MAX_CODES) if "grid" in inner else QUANTILE_CELLS
+    return None if count is None or cells is None else QuantileBins(count, cells)
 
 
 def _width(inner: Members) -> Bins | None:

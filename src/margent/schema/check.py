@@ -10,8 +10,10 @@ from margent.schema.check_values import bound_faults, list_faults, spelling_faul
 from margent.schema.hierarchy import hierarchy_faults
 from margent.schema.labels import scalar_text
 from margent.schema.layout import layout_of
+from margent.schema.open_values import admissible
 from margent.schema.parts import Field, FieldType, MissingToken, QuantileBins
 from margent.schema.positions import BLANKS, cell_position
+from margent.schema.quantile_grid import gridded
 
 if TYPE_CHECKING:
     from margent.schema.fields import Schema
@@ -59,22 +61,26 @@ def unsupported(schema: Schema) -> list[Fault]:
     faults: list[Fault] = []
     if schema.rules:
         faults.append(Fault("/margent/rules", "rules cannot be kept yet; take them out to go on without them"))
-    for place, field in enumerate(schema.fields):
-        faults += unsupported_parts(field, f"/fields/{place}")
     return faults
 
 
-def unsupported_parts(field: Field, pointer: str) -> list[Fault]:
-    """What a modeled field asks for that this version's codec cannot do."""
+def unsettled(schema: Schema) -> list[Fault]:
+    """What has no codes before a run has bought it: values of open sets, and bins from quantiles.
+
+    Privacy: none: a function of the schema.
+    """
+    return [fault for place, field in enumerate(schema.fields) for fault in unsettled_parts(field, f"/fields/{place}")]
+
+
+def unsettled_parts(field: Field, pointer: str) -> list[Fault]:
+    """What a modeled field has bought, and therefore no codes for yet."""
     if field.role != "model":
         return []
     asked = {
         "openSet": field.open_set is not None
-        and "buying a list of values is not possible yet; give categories, or role identifier or drop",
+        and "its values are bought during a run; use the schema in the release's datapackage.json",
         "bins": isinstance(field.bins, QuantileBins)
-        and "buying quantiles is not possible yet; give a count, a list of edges or a width",
-        "relativeTo": field.relative_to is not None
-        and "modeling a difference is not possible yet; give minimum, maximum and bins instead",
+        and "its bins are bought during a run; use the schema in the release's datapackage.json",
     }
     return [
         Fault(f"{pointer}/margent/{key}", f"field {field.name!r}: {message}")
@@ -210,13 +216,23 @@ def _repeated(texts: Sequence[str], pointer: str, what: str) -> Iterator[Fault]:
 
 def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
     """Whether the field's codes can be made at all."""
-    if field.open_set is not None or field.relative_to is not None:
+    if field.open_set is not None:
+        if field.required and field.unlisted_to is None:
+            yield Fault(
+                "/margent/unlisted",
+                "cells of an open set that are not kept must go somewhere, and a required field has no missing cells: "
+                'name a value for them, such as {"to": "other"}',
+            )
+        if field.unlisted_to is not None and admissible(field.unlisted_to.encode(), ()) is None:
+            yield Fault("/margent/unlisted/to", "must be a text of at most 256 printable characters")
+        return
+    if field.relative_to is not None:
         return
     if field.type == "string" and field.listed is None:
         yield Fault(
             "",
-            "a text column can only be modeled from a closed list: give categories, or set margent.role to "
-            '"identifier" (fresh ids are written) or "drop"',
+            "a text column can only be modeled from a closed list: give categories (or have them bought: "
+            'margent.openSet), or set margent.role to "identifier" (fresh ids are written) or "drop"',
         )
         return
     if field.listed is None and field.type != "boolean":
@@ -226,10 +242,8 @@ def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fau
             more = ", and margent.bins" if field.type == "number" and field.bins is None else ""
             yield Fault("/constraints", f"needs a public {both} (from documentation, not from the rows){more}")
             return
-        if isinstance(field.bins, QuantileBins):
-            return
     try:
-        layout_of(field, tokens)
+        layout_of(gridded(field, tokens) if isinstance(field.bins, QuantileBins) else field, tokens)
     except ValueError as error:
         about_unlisted = field.unlisted_to is not None and "the value it names" in str(error)
         key = "/margent/unlisted/to" if about_unlisted else "/margent/bins" if field.bins is not None else ""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from margent.errors import SchemaError
 from margent.schema.cells import absent, is_text, plain
-from margent.schema.check import unsupported_parts
+from margent.schema.check import unsettled
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.codec_categories import NO_CODE, ListedTexts
 from margent.schema.codec_writing import ColumnWriter, identifiers
@@ -91,7 +91,7 @@ class Codec:
     Shapes: d modeled columns in schema order; column a has ``domain.sizes[a]`` codes: values or bins, special
     codes, missing cells, and unlisted where it has a code of its own (`Layout`).
     Privacy: the codec is a function of the schema; the codes it makes of rows are private.
-    Raises: SchemaError where this version cannot code a field (see `margent.schema.check.unsupported`).
+    Raises: SchemaError where a field's values or bins are yet to be bought (`margent.schema.check.unsettled`).
 
     >>> from margent.schema.fields import Category, Integer, Schema
     >>> fields = [Category("sex", ["F", "M"]), Integer("age", 0, 110, bins={"width": 10})]
@@ -105,11 +105,8 @@ class Codec:
 
     def __init__(self, schema: Schema) -> None:
         """Lay out the codes of every modeled field."""
-        faults = [
-            fault for place, field in enumerate(schema.fields) for fault in unsupported_parts(field, f"/fields/{place}")
-        ]
-        if faults:
-            raise SchemaError(faults, "this version cannot code everything the schema asks for: it")
+        if faults := unsettled(schema):
+            raise SchemaError(faults, "not every column has codes yet: the schema")
         self.schema = schema
         self.layouts = tuple(layout_of(field, schema.missing_of(field)) for field in schema.modelled)
         self.domain = Domain(

@@ -55,6 +55,10 @@ Scalar = str | int | Decimal | bool
 
 MAX_CODES = 1_000_000
 """The most codes one column may have; more would never hold a useful count."""
+QUANTILE_CELLS = 1024
+"""Cells of the grid that quantiles are bought on, where the schema does not say."""
+MAX_CATEGORIES = 256
+"""Values of an open set that are kept at most, where the schema does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +124,10 @@ class CalendarBins:
 
 @dataclass(frozen=True, slots=True)
 class QuantileBins:
-    """``count`` bins of about equal numbers of records; they would have to be bought."""
+    """``count`` bins of about equal numbers of records, bought on a public grid of at most ``grid`` cells."""
 
     count: int
+    grid: int = QUANTILE_CELLS
 
 
 Bins = EqualBins | EdgeBins | WidthBins | CalendarBins | QuantileBins
@@ -140,9 +145,14 @@ class RelativeTo:
 
 @dataclass(frozen=True, slots=True)
 class OpenSet:
-    """The values are not known in advance and would have to be bought, at most ``max_categories`` of them."""
+    """The values are not known in advance: those that many records share are bought, at most ``most`` of them."""
 
     max_categories: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Values that are kept at most."""
+        return MAX_CATEGORIES if self.max_categories is None else self.max_categories
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from margent.schema.fields import DEFAULT_MISSING, Schema
 from margent.schema.hierarchy import hierarchy_to_json
 from margent.schema.parts import (
     DEFAULT_SPELLING,
+    QUANTILE_CELLS,
     Bins,
     CalendarBins,
     EdgeBins,
@@ -143,7 +144,7 @@ def _bins(bins: Bins) -> Any:
     if isinstance(bins, CalendarBins):
         return bins.period
     if isinstance(bins, QuantileBins):
-        return {"quantiles": bins.count}
+        return {"quantiles": bins.count} | ({"grid": bins.grid} if bins.grid != QUANTILE_CELLS else {})
     return {"width": json_scalar(bins.width)}
 
 

@@ -1,0 +1,130 @@
+"""The same door before the codes are fixed: counts on public grids, and texts with their counts, plus noise.
+
+Together with `margent.privacy.curator` this is where exact counts are held. Every method prices the request from public
+facts, spends (all of it or nothing), and only then looks. A text leaves only if its noisy count passed the threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margent.counts.source import CountSource
+from margent.errors import sealed
+from margent.privacy import curator as door
+from margent.privacy.charge import Charge
+from margent.privacy.curator import GaussianNoise, LaplaceNoise
+from margent.privacy.laws import Gaussian, Law
+from margent.privacy.ledger import Ledger
+from margent.privacy.noise import discrete_gaussian, discrete_laplace
+from margent.privacy.partitions import threshold
+from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, purchase_charge
+from margent.progress import Progress, silent
+from margent.transcript import OpenValues, Quantiles
+
+
+class TextSource(Protocol):
+    """Answers with exact counts of texts, some at a time; nothing else knows which texts a table holds.
+
+    Privacy: exact and private.
+    """
+
+    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
+        """Every text of the column that could be kept, once, with its number of records."""
+        ...
+
+
+@dataclass(frozen=True)
+class DataMerchant:
+    """Buys bins and values from exact counts plus exact noise.
+
+    ``grids``: counts of the columns on their grids, None where no quantiles are asked for. ``texts``: counts of texts.
+
+    Privacy: every answer's charge is in ``ledger`` before the counts it needs are taken.
+    """
+
+    grids: CountSource | None = field(repr=False)
+    texts: TextSource = field(repr=False)
+    ledger: Ledger
+    noise: GaussianNoise = discrete_gaussian
+    laplace_noise: LaplaceNoise = discrete_laplace
+    progress: Progress = field(default=silent)
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All charges written so far, in order."""
+        return self.ledger.charges
+
+    def quantiles(self, requests: Sequence[QuantilesRequest], *, label: str) -> tuple[Quantiles, ...]:
+        """The counts of each column on its grid plus independent noise of the request's law in every cell.
+
+        Privacy: sensitivities of a marginal (`margent.privacy.purchases`).
+        Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
+        """
+        places = self._paid(requests, label)
+        answers = []
+        self.progress(label, None)
+        for request, place in zip(requests, places, strict=True):
+            assert self.grids is not None
+            (exact,) = sealed("the rows could not be counted", partial(self.grids.count, [(request.column,)]))
+            counts = self._noisy(exact, request.law)
+            answers.append(Quantiles(request.column, counts, request.law.variance, place))
+        return tuple(answers)
+
+    def open_sets(self, requests: Sequence[OpenSetRequest], *, label: str) -> tuple[OpenValues, ...]:
+        """The values of each column whose noisy count reaches the threshold, sorted; the heaviest where they are many.
+
+        Privacy: sensitivities of a marginal, and the request's delta; cutting to ``most`` is post-processing.
+        Raises: UsageError at delta 0, BudgetError when the charges together pass the budget or the part of delta set
+            apart (nothing is then looked at).
+        """
+        neighbors = self.ledger.budget.neighbors
+        bars = [threshold(request.law, request.delta, neighbors) for request in requests]
+        places = self._paid(requests, label)
+        answers = []
+        for request, bar, place in zip(requests, bars, places, strict=True):
+            self.progress(label, None)
+            told: list[tuple[str, int]] = []
+            for names, exact in self.texts.texts(request.column):
+                counts = self._noisy(exact, request.law)
+                told += [(names[i], int(counts[i])) for i in np.flatnonzero(counts >= bar).tolist()]
+                told = heaviest(told, request.most)
+            answers.append(
+                OpenValues(
+                    request.column,
+                    tuple(name for name, _ in told),
+                    np.array([count for _, count in told], dtype=np.int64),
+                    request.law.variance,
+                    place,
+                )
+            )
+        return tuple(answers)
+
+    def _paid(self, requests: Sequence[PurchaseRequest], label: str) -> range:
+        budget = self.ledger.budget
+        return self.ledger.spend(
+            [purchase_charge(request, label, budget.neighbors, budget.account) for request in requests]
+        )
+
+    def _noisy(self, exact: NDArray[np.int64], law: Law) -> NDArray[np.int64]:
+        draw = partial(self.noise, exact.size, law.scale_squared)
+        if not isinstance(law, Gaussian):
+            draw = partial(self.laplace_noise, exact.size, law.scale)
+        return sealed("noise could not be added", lambda: door._checked_sum(exact, draw()))
+
+
+def heaviest(told: Sequence[tuple[str, int]], most: int) -> list[tuple[str, int]]:
+    """The ``most`` values of largest noisy count (of equal ones the first by name), sorted by name.
+
+    Privacy: none: post-processing of what was told.
+
+    >>> heaviest([("c", 5), ("a", 9), ("b", 5)], 2)
+    [('a', 9), ('b', 5)]
+    """
+    kept = sorted(told, key=lambda value: (-value[1], value[0]))[:most]
+    return sorted(kept)
