@@ -131,6 +131,8 @@ def test_replay_asks_for_the_same_and_ends_with_the_same_transcript(method: Any)
 
 def test_resample_statement_and_evaluate_work_from_the_folder(folder: Path, tmp_path: Path) -> None:
 
+    from pyarrow import csv
+
     again = tmp_path / "again"
     assert run(["resample", str(folder), "--rows", "50", "--seed", "3", "-o", str(again)]) == 0
     assert len((again / "synthetic.csv").read_text().splitlines()) == 51

@@ -20,6 +20,7 @@ from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
 from margent.schema.parts import MissingToken
 from margent.schema.read import read_schema, schema_from_json
+from margent.schema.settled import planned
 from margent.schema.write import schema_text, schema_to_json
 from tests.conftest import SCHEMA
 
@@ -499,6 +500,8 @@ BLOCK: dict[str, list[Any]] = {
         {"quantiles": 3},
     ],
     "special": [["a"], ["-9", "5"], {"1": "one"}],
+    "spikes": [[0], [5, 7], ["x"], [1, 1.0]],
+    "decode": ["uniform", "midpoint", "integer", "tail", {"tail": 2}, {"tail": -1}, "middle"],
     "unlisted": [{"to": "a"}, {"to": "5"}, {"to": "-9"}],
     "openSet": [True, {"maxCategories": 3}],
     "hierarchy": [{"levels": ["l"], "parents": [{"a": "x", "b": "x"}]}, {"levels": [], "parents": []}],
@@ -530,7 +533,7 @@ def test_chimeras_are_refused_with_pointers_or_can_be_coded(fields: list[dict[st
         return
     assert schema_from_json(json.loads(schema_text(schema))) == schema
     if not unsupported(schema):
-        codec = Codec(schema)
+        codec = Codec(planned(schema))
         assert [len(codec.labels[name]) for name in codec.domain.names] == list(codec.domain.sizes)
         codes = np.zeros((2, len(codec.domain.names)), np.int32)
         assert codec.decode(codes, seed=1).column_names == list(schema.output_columns)

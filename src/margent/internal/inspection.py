@@ -20,7 +20,7 @@ from margent.progress import Progress, silent
 from margent.release.measurements import canonical_json
 from margent.report.inspection import inspection_page
 from margent.schema.cells import is_text, plain
-from margent.schema.codec import Codec, ColumnReader
+from margent.schema.codec import Codec
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.fields import Schema
 from margent.schema.layout import Layout
@@ -39,18 +39,20 @@ NEARLY_ALL = 0.98
 class _ColumnTally:
     """Counts of one column over batches: codes (unlisted ones apart), and values outside of the bounds."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, codec: Codec) -> None:
         # Unlisted cells get a code of their own, whatever the schema makes of them.
         apart = replace(layout, unlisted=None)
         self.layout = replace(apart, unlisted=apart.size, fallback=apart.size)
-        self.reader = ColumnReader(self.layout)
+        self.codec = codec
         self.counts = np.zeros(self.layout.size, dtype=np.int64)
         self.below = self.above = 0
-        self._axis = BinnedValues(layout).axis if layout.cuts is not None else None
+        # A date alone is neither inside nor outside of the bounds of a difference.
+        bounded = layout.cuts is not None and layout.differences is None
+        self._axis = BinnedValues(layout).axis if bounded else None
 
-    def add(self, column: Any) -> None:
-        """Count one batch of the column."""
-        codes = self.reader.codes(column)
+    def add(self, batch: Any) -> None:
+        """Count one batch."""
+        column, codes = batch.column(self.layout.field.name), self.codec.codes_of(self.layout, batch)
         self.counts += np.bincount(codes, minlength=self.layout.size)
         if self._axis is not None and self.layout.cuts is not None and len(column):
             regions = self._regions(plain(column))
@@ -111,15 +113,14 @@ def inspect(table: Any, schema: Schema, *, read: ReadOptions | None = None, prog
     one = given(table, read or ReadOptions(), "real")
     cut = shared_schema(schema, [()])
     codec = Codec(cut)
-    tallies = [_ColumnTally(layout) for layout in codec.layouts]
+    tallies = [_ColumnTally(layout, codec) for layout in codec.layouts]
     rows = 0
     progress("reading", None)
     with open_table(one.table, cut, one.read) as source:
         for batch in source.batches():
             rows += batch.num_rows
             for tally in tallies:
-                column = batch.column(tally.layout.field.name)
-                sealed("a column could not be coded", partial(tally.add, column))
+                sealed("a column could not be coded", partial(tally.add, batch))
     columns = [_column(tally, codec.labels[tally.layout.field.name], rows) for tally in tallies]
     return Inspection(
         {

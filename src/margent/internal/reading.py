@@ -18,6 +18,7 @@ from margent.release.measurements import read_json, read_measurements
 from margent.release.release import dialect_of
 from margent.schema.check import unsettled, unsupported
 from margent.schema.codec import Codec
+from margent.schema.differences import base_order
 from margent.schema.domain import Clique, Domain
 from margent.schema.fields import Dropped, Schema
 from margent.tables.declared import declared_columns
@@ -109,6 +110,9 @@ def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     if faults := [*unsupported(schema), *unsettled(schema)]:
         raise SchemaError(faults, "not everything the schema asks for can be compared: it")
     gone = {name for names in absent for name in names}
+    for field in base_order(schema.modelled):
+        if field.relative_to is not None and field.relative_to.field in gone:
+            gone.add(field.name)  # without its base a date is no difference
     fields = [
         field if field.role == "model" and field.name not in gone else Dropped(field.name) for field in schema.fields
     ]

@@ -237,6 +237,7 @@ def decimals_of(field: Field, starts: Sequence[Position] = ()) -> int:
         declared += field.bins.edges
     if isinstance(field.bins, WidthBins):
         declared.append(field.bins.width)
+    declared += field.spikes
     numbers = [Decimal(value) for value in declared if isinstance(value, int | Decimal)]
     decimals = max((decimal_places(number) for number in numbers), default=0)
     largest = max((abs(Fraction(number)) for number in numbers), default=Fraction(0))

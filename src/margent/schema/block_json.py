@@ -15,6 +15,7 @@ from margent.schema.parts import (
     Bins,
     CalendarBins,
     CodeFile,
+    Decode,
     EdgeBins,
     EqualBins,
     Hierarchy,
@@ -24,6 +25,7 @@ from margent.schema.parts import (
     RelativeTo,
     Scalar,
     SpecialCode,
+    Tail,
     WidthBins,
 )
 from margent.schema.positions import declared_scalar
@@ -77,13 +79,57 @@ def _quantiles(inner: Members) -> Bins | None:
 
 
 def _width(inner: Members) -> Bins | None:
+    width = _number(inner, "width")
+    return None if width is None else WidthBins(width)
+
+
+def _positive(inner: Members, key: str) -> Decimal | None:
+    number = _number(inner, key)
+    if number is not None and number <= 0:
+        inner.fault(key, "must be above 0")
+    return number
+
+
+def _number(inner: Members, key: str) -> Decimal | None:
     try:
-        width = declared_scalar("number", inner.get("width"), DEFAULT_SPELLING)
+        number = declared_scalar("number", inner.get(key), DEFAULT_SPELLING)
     except ValueError as error:
-        inner.fault("width", str(error))
+        inner.fault(key, str(error))
         return None
-    assert isinstance(width, Decimal)
-    return WidthBins(width)
+    assert isinstance(number, Decimal)
+    return number
+
+
+def read_decode(block: Members) -> Decode | None:
+    """``decode``: how a value is drawn inside its bin."""
+    key = "decode"
+    if key not in block:
+        return None
+    given = block.get(key)
+    if given == "uniform":
+        return None
+    if given in ("midpoint", "integer"):
+        return "midpoint" if given == "midpoint" else "integer"
+    if given == "tail":
+        return Tail()
+    if isinstance(given, Mapping) and set(given) == {"tail"}:
+        inner = block.inner(key, given)
+        half = _positive(inner, "tail")
+        block.adopt(inner)
+        return None if half is None else Tail(half)
+    block.fault(key, 'expected "uniform", "midpoint", "integer", "tail" or {"tail": h}')
+    return None
+
+
+def read_spikes(block: Members, read_scalar: ReadScalar) -> tuple[Scalar, ...]:
+    """``spikes``: single values, each of which has a code of its own."""
+    given = block.items("spikes")
+    if given is None:
+        return ()
+    inner = block.inner("spikes", {})
+    values = [read_scalar(inner, place, value) for place, value in enumerate(given)]
+    block.adopt(inner)
+    return tuple(value for value in values if value is not None)
 
 
 def read_special(block: Members) -> tuple[SpecialCode, ...]:

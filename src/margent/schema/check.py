@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from margent.errors import Fault
+from margent.schema.check_drawing import drawing_faults, reference_faults
 from margent.schema.check_values import bound_faults, list_faults, spelling_faults
+from margent.schema.drawing import draws_of
 from margent.schema.hierarchy import hierarchy_faults
 from margent.schema.labels import scalar_text
 from margent.schema.layout import layout_of
 from margent.schema.open_values import admissible
-from margent.schema.parts import Field, FieldType, MissingToken, QuantileBins
+from margent.schema.parts import Field, FieldType, MissingToken, QuantileBins, Scalar
 from margent.schema.positions import BLANKS, cell_position
 from margent.schema.quantile_grid import gridded
 
@@ -32,7 +34,7 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
     for pointer, field in fields:
         tokens = missing if field.missing is None else field.missing
         faults += field_faults(field, pointer, tokens)
-        faults += _reference_faults(field, pointer, [other for _, other in fields])
+        faults += reference_faults(field, pointer, [other for _, other in fields])
     if fields and all(field.role == "drop" for _, field in fields):
         faults.append(Fault("/fields", "every field has role drop, so that nothing would be written; keep one"))
     person: str | None = getattr(unit, "field", None)
@@ -43,7 +45,7 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
 
 def field_faults(field: Field, pointer: str, tokens: Sequence[MissingToken]) -> list[Fault]:
     """Every semantic fault of one field whose missing tokens are ``tokens``."""
-    values = [*spelling_faults(field), *bound_faults(field), *list_faults(field)]
+    values = [*spelling_faults(field), *bound_faults(field), *list_faults(field), *drawing_faults(field)]
     found = [*_misplaced(field), *values, *_code_faults(field, tokens)]
     if field.role == "model" and not values:
         found += _domain_faults(field, tokens)
@@ -181,6 +183,8 @@ def _code_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault
     else:
         named += [(scalar_text(item.value), "the closed list", "/categories") for item in field.listed or ()]
     named += [(special.text, "the special codes", "/margent/special") for special in field.special]
+    if field.relative_to is None and not list(drawing_faults(field)):
+        named += [(_spelled(spike, field), "the spikes", "/margent/spikes") for spike in field.spikes]
     if field.nullable:
         named += [(token.text, "the missing tokens", "/missingValues") for token in tokens]
     readable = field.type not in ("string", "boolean") and not list(spelling_faults(field))
@@ -208,10 +212,33 @@ def _meanings(field: Field, text: str, readable: bool) -> Iterator[object]:
         yield ("position", position)
 
 
+def _spelled(spike: Scalar, field: Field) -> str:
+    return scalar_text(spike).replace(".", field.spelling.decimal_char)
+
+
 def _repeated(texts: Sequence[str], pointer: str, what: str) -> Iterator[Fault]:
     for place, text in enumerate(texts):
         if text in texts[:place]:
             yield Fault(f"{pointer}/{place}", f"the {what} {text!r} is listed twice; keep one")
+
+
+def _has_quantiles(field: Field) -> bool:
+    return isinstance(field.bins, QuantileBins) and field.listed is None and field.type in _ORDERED
+
+
+def _difference_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
+    """Whether the codes of a date relative to another can be made."""
+    other = field.relative_to
+    if other is None or other.minimum > other.maximum:
+        return  # which is a fault already
+    try:
+        if isinstance(field.bins, QuantileBins):
+            field = gridded(field, tokens)
+        layout = layout_of(field, tokens)
+        assert layout.differences is not None
+        draws_of(layout.differences.field, layout.differences.cuts)  # type: ignore[arg-type]
+    except ValueError as error:
+        yield Fault("/margent/relativeTo", str(error))
 
 
 def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
@@ -227,6 +254,7 @@ def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fau
             yield Fault("/margent/unlisted/to", "must be a text of at most 256 printable characters")
         return
     if field.relative_to is not None:
+        yield from _difference_faults(field, tokens)
         return
     if field.type == "string" and field.listed is None:
         yield Fault(
@@ -243,27 +271,10 @@ def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fau
             yield Fault("/constraints", f"needs a public {both} (from documentation, not from the rows){more}")
             return
     try:
-        layout_of(gridded(field, tokens) if isinstance(field.bins, QuantileBins) else field, tokens)
+        layout = layout_of(gridded(field, tokens) if _has_quantiles(field) else field, tokens)
+        if layout.cuts is not None:
+            draws_of(layout.field, layout.cuts, list(layout.points))
     except ValueError as error:
         about_unlisted = field.unlisted_to is not None and "the value it names" in str(error)
         key = "/margent/unlisted/to" if about_unlisted else "/margent/bins" if field.bins is not None else ""
         yield Fault(key, str(error))
-
-
-def _reference_faults(field: Field, pointer: str, fields: Sequence[Field]) -> Iterator[Fault]:
-    if field.relative_to is None:
-        return
-    where, by_name = f"{pointer}/margent/relativeTo", {other.name: other for other in fields}
-    seen, other = {field.name}, by_name.get(field.relative_to.field)
-    if other is None or other.type not in ("date", "datetime") or other.role != "model":
-        yield Fault(
-            f"{where}/field",
-            f"field {field.name!r}: {field.relative_to.field!r} must be a modeled date or datetime",
-        )
-    while other is not None and other.relative_to is not None and other.name not in seen:
-        seen.add(other.name)
-        other = by_name.get(other.relative_to.field)
-    if other is not None and other.name in seen:
-        yield Fault(f"{where}/field", f"field {field.name!r}: leads back to itself; one date must stand alone")
-    if field.relative_to.minimum > field.relative_to.maximum:
-        yield Fault(f"{where}/minimum", f"field {field.name!r}: minimum is above maximum")

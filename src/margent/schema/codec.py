@@ -21,7 +21,16 @@ from margent.schema.cells import absent, is_text, plain
 from margent.schema.check import unsettled
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.codec_categories import NO_CODE, ListedTexts
+from margent.schema.codec_differences import (
+    DateCells,
+    DifferenceReader,
+    DifferenceWriter,
+    Present,
+    base_dates,
+    date_cells,
+)
 from margent.schema.codec_writing import ColumnWriter, identifiers
+from margent.schema.differences import Positions, base_order
 from margent.schema.domain import Domain
 from margent.schema.fields import Schema
 from margent.schema.labels import code_labels
@@ -112,7 +121,9 @@ class Codec:
         self.domain = Domain(
             tuple(layout.field.name for layout in self.layouts), tuple(layout.size for layout in self.layouts)
         )
-        self._readers = tuple(ColumnReader(layout) for layout in self.layouts)
+        self._fields = {field.name: field for field in schema.modelled}
+        self._by_name = {layout.field.name: layout for layout in self.layouts}
+        self._readers = tuple(self._reader(layout) for layout in self.layouts)
 
     @cached_property
     def unlisted_codes(self) -> Mapping[str, int]:
@@ -139,13 +150,37 @@ class Codec:
         Privacy: exact and private.
         Raises: KeyError where the batch lacks a column, which the header check rules out.
         """
-        return [reader.codes(batch.column(reader.layout.field.name)) for reader in self._readers]
+        return [self._codes(reader, batch) for reader in self._readers]
+
+    def codes_of(self, layout: Layout, batch: Any) -> Codes:
+        """The codes of one modeled column by a layout of it, which may treat unlisted cells in another way.
+
+        Privacy: exact and private.
+        """
+        return self._codes(self._reader(layout), batch)
+
+    def _codes(self, reader: ColumnReader | DifferenceReader, batch: Any) -> Codes:
+        field = reader.layout.field
+        if isinstance(reader, ColumnReader):
+            return reader.codes(batch.column(field.name))
+        assert field.relative_to is not None
+        return reader.codes(batch.column(field.name), batch.column(field.relative_to.field))
+
+    def _dates_of(self, layout: Layout) -> DateCells:
+        return date_cells(layout, self._fields)
+
+    def _reader(self, layout: Layout) -> ColumnReader | DifferenceReader:
+        relative = layout.field.relative_to
+        if relative is None:
+            return ColumnReader(layout)
+        return DifferenceReader(layout, self._dates_of(layout), self._dates_of(self._by_name[relative.field]))
 
     def decode(self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0) -> Any:
         """A typed table of records; Arrow types, categories and nullability come from the schema alone.
 
-        Values are drawn uniformly inside their bin, each by its own word of the public stream for (seed,
-        column, row): rows may be decoded in blocks of any size, told by ``first_row``, and give the same bytes.
+        Values are drawn inside their bin as the field says (`margent.schema.drawing`), each by its own word of the
+        public stream for (seed, column, row), dates that are relative to others after those: rows may be decoded in
+        blocks of any size, told by ``first_row``, and give the same bytes.
         In Arrow every missing cell is null; in text each is its own first token.
 
         Shapes: (n, d) codes -> n rows with every output column in schema order.
@@ -170,11 +205,22 @@ class Codec:
 
     @cached_property
     def _writers(self) -> Mapping[str, ColumnWriter]:
-        return {layout.field.name: ColumnWriter(layout, values_of(layout)) for layout in self.layouts}
+        alone = [layout for layout in self.layouts if layout.differences is None]
+        return {layout.field.name: ColumnWriter(layout, values_of(layout)) for layout in alone}
+
+    @cached_property
+    def _difference_writers(self) -> Mapping[str, DifferenceWriter]:
+        return {
+            layout.field.name: DifferenceWriter(layout, self._dates_of(layout).axis)
+            for layout in self.layouts
+            if layout.differences is not None
+        }
 
     def _arrow_type(self, name: str) -> Any:
         if name in self._writers:
             return self._writers[name].arrow_type
+        if name in self._difference_writers:
+            return self._difference_writers[name].arrow_type
         kinds = {field.name: field.type for field in self.schema.fields}
         return pa.int64() if kinds[name] == "integer" else pa.string()
 
@@ -184,10 +230,31 @@ class Codec:
         schema, columns = self.arrow_schema, []
         if text:
             schema = pa.schema([pa.field(name, pa.string()) for name in schema.names])
+        dates = self._dates(codes, seed, first_row)
         for name in schema.names:
-            if name in self._writers:
+            if name in self._difference_writers:
+                own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
+                columns.append(self._difference_writers[name].column(own, dates[name], text=text))
+            elif name in self._writers:
                 own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
                 columns.append(self._writers[name].column(own, seed, first_row, text=text))
             else:
                 columns.append(identifiers(len(codes), first_row).cast(schema.field(name).type))
         return pa.Table.from_arrays(columns, schema=schema)
+
+    def _dates(
+        self, codes: NDArray[np.integer[Any]], seed: int, first_row: int
+    ) -> dict[str, tuple[Positions, Present]]:
+        """The dates of all relative columns and their bases, each base before what is relative to it."""
+        found: dict[str, tuple[Positions, Present]] = {}
+        bases = {field.relative_to.field for field in self._fields.values() if field.relative_to is not None}
+        for field in base_order(tuple(self._fields.values())):
+            name = field.name
+            if name not in bases and name not in self._difference_writers:
+                continue
+            own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
+            if field.relative_to is None:
+                found[name] = base_dates(self._writers[name], own, seed, first_row)
+            else:
+                found[name] = self._difference_writers[name].dates(own, seed, first_row, found[field.relative_to.field])
+        return found

@@ -17,11 +17,11 @@ from margent.schema.cells import canonical_texts, is_text
 from margent.schema.codec_categories import NO_CODE, TextLookup
 from margent.schema.codec_numbers import NumberAxis
 from margent.schema.codec_times import TimeAxis
+from margent.schema.drawing import Draws, draws_of
 from margent.schema.layout import Layout
 from margent.schema.parts import Field
 from margent.schema.positions import scalar_position
 from margent.schema.ruler import Regions, Ruler
-from margent.stream import scaled
 
 _BLANKS = " \t\r\n\v\f"
 
@@ -125,29 +125,20 @@ class BinnedValues:
         return self._codes[regions]
 
     def draw(self, codes: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Grid indices drawn uniformly inside each value code's bin, never a special code or missing token.
+        """Grid indices drawn inside each value code's bin, never a special code, spike or missing token.
 
         Shapes: one word a code.
         """
-        first, count, apart, owner = self._drawable
-        drawn = first[codes] + scaled(words, count[codes])
-        for index, bin_code in zip(apart, owner, strict=True):
-            drawn += (drawn >= index) & (codes == bin_code)
-        return drawn
+        return self._draws.of(codes, words)
 
     @cached_property
-    def _drawable(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], list[int], list[int]]:
-        """First index and number of indices of each value code; indices never drawn, and their bins."""
-        cuts = self.layout.cuts
-        if cuts is None:
-            grid, field = self._grid, self.layout.field
-            positions = [scalar_position(field.type, item.value, field.time_zone) for item in field.listed or ()]
-            first = np.array([grid.floor(position) for position in positions], dtype=np.int64)
-            return first, np.ones(first.size, dtype=np.uint64), [], []
-        first = np.array(cuts.first, dtype=np.int64)
-        within = [index for index in cuts.apart if cuts.first[0] <= index <= cuts.grid.floor(cuts.maximum)]
-        owner = [int(np.searchsorted(first, index, side="right")) - 1 for index in within]
-        return first, np.array(cuts.count, dtype=np.uint64), within, owner
+    def _draws(self) -> Draws:
+        cuts, field = self.layout.cuts, self.layout.field
+        if cuts is not None:
+            return draws_of(field, cuts, list(self.layout.points))
+        positions = [scalar_position(field.type, item.value, field.time_zone) for item in field.listed or ()]
+        first = np.array([self._grid.floor(position) for position in positions], dtype=np.int64)
+        return Draws(first, np.ones(first.size, dtype=np.uint64))
 
 
 def listed_grid(field: Field) -> Grid:

@@ -15,7 +15,7 @@ from margent.schema.bins import Grid
 from margent.schema.cells import days, integers, numbers, seconds
 from margent.schema.parts import Field
 from margent.schema.positions import cell_position
-from margent.schema.ruler import INT64, Regions, Ruler
+from margent.schema.ruler import INT64, Landmarks, Regions, Ruler
 from margent.schema.zones import DAY
 
 UNREAD = -1
@@ -132,7 +132,7 @@ class NumberAxis:
         return int(1 / self.grid.unit)
 
 
-def slow_region(field: Field, raw: bytes, ruler: Ruler) -> int:
+def slow_region(field: Field, raw: bytes, ruler: Landmarks) -> int:
     """The region of one raw text, read exactly, or `UNREAD`.
 
     >>> slow_region(Field("age", "integer"), b" +7 ", Ruler((7,)))

@@ -18,7 +18,7 @@ from margent.schema.codec_numbers import UNREAD, slow_region
 from margent.schema.formats import ISO_WRITTEN, MONTHS, TimeFormat, time_format
 from margent.schema.parts import Field
 from margent.schema.positions import field_format, offset_text, scalar_position
-from margent.schema.ruler import Regions, Ruler
+from margent.schema.ruler import Landmarks, Regions
 from margent.schema.zones import DAY, ZoneTable, zone_table
 
 Clock = Literal["wall", "utc", "offset"]
@@ -58,7 +58,7 @@ class TimeAxis:
         instants = [int(scalar_position(kind, bound, zone)) for bound in declared if bound is not None]
         return zone_table(zone, min(instants), max(instants))
 
-    def regions_of_texts(self, texts: Any, ruler: Ruler) -> Regions:
+    def regions_of_texts(self, texts: Any, ruler: Landmarks) -> Regions:
         """Regions of raw cell texts without nulls."""
         regions = np.full(len(texts), UNREAD, dtype=np.int64)
         lengths = np.asarray(pc.binary_length(texts).to_numpy(zero_copy_only=False))
@@ -108,7 +108,7 @@ class TimeAxis:
         changes = np.array(self._zone.walls, dtype=np.int64)
         return walls - offsets[np.searchsorted(changes, walls, side="right")]
 
-    def regions_of_typed(self, column: Any, ruler: Ruler) -> Regions | None:
+    def regions_of_typed(self, column: Any, ruler: Landmarks) -> Regions | None:
         """Regions of typed cells (nulls: any), or None where the column is to be read as text."""
         kind, own = column.type, self.field.type
         unread = np.full(len(column), UNREAD, dtype=np.int64)
@@ -125,7 +125,7 @@ class TimeAxis:
 
     def arrow(self, indices: NDArray[np.int64]) -> Any:
         """Grid values as an Arrow column."""
-        positions = self._positions(indices)
+        positions = self.positions(indices)
         if self.field.type == "date":
             return pa.array(positions.astype(np.int32)).cast(pa.date32())
         if self.field.type == "time":
@@ -136,7 +136,7 @@ class TimeAxis:
 
     def texts(self, indices: NDArray[np.int64]) -> Any:
         """Grid values as text in the field's format (default ISO 8601, a zoned datetime with its offset)."""
-        positions = self._positions(indices)
+        positions = self.positions(indices)
         own = field_format(self.field.type, self.field.spelling)
         written = own or time_format(ISO_WRITTEN[self.field.type])
         if self.field.type == "yearmonth":
@@ -155,7 +155,8 @@ class TimeAxis:
             pieces.append(_offsets(offsets))
         return pc.binary_join_element_wise(*pieces, pa.scalar("")) if len(indices) else pa.array([], pa.string())
 
-    def _positions(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    def positions(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where grid values stand on the axis."""
         return indices * int(self.grid.unit) + self.grid.anchor
 
 

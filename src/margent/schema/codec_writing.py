@@ -101,8 +101,8 @@ class ColumnWriter:
         return [*specials, *missing, *[""] * (self.layout.unlisted is not None)]
 
 
-def row_words(seed: int, name: str, first_row: int, count: int) -> NDArray[np.uint64]:
-    """One word of public randomness a row: a function of (seed, column, row), whatever block is asked for.
+def row_words(seed: int, name: str, first_row: int, count: int, use: str = "decode") -> NDArray[np.uint64]:
+    """One word of public randomness a row: a function of (seed, use, column, row), whatever block is asked for.
 
     >>> whole = row_words(7, "age", 65_530, 12)
     >>> (row_words(7, "age", 65_535, 3) == whole[5:8]).all()
@@ -112,7 +112,7 @@ def row_words(seed: int, name: str, first_row: int, count: int) -> NDArray[np.ui
     while row < stop:
         block, start = divmod(row, BLOCK_ROWS)
         end = min(stop - block * BLOCK_ROWS, BLOCK_ROWS)
-        words.append(Stream(seed, "decode", name, str(block)).words(end)[start:])
+        words.append(Stream(seed, use, name, str(block)).words(end)[start:])
         row = block * BLOCK_ROWS + end
     return np.concatenate(words)
 

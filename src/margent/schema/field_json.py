@@ -12,10 +12,12 @@ from margent.schema.block_json import (
     read_bins,
     read_block_hierarchy,
     read_code_file_record,
+    read_decode,
     read_missing,
     read_open_set,
     read_relative_to,
     read_special,
+    read_spikes,
     read_texts,
     read_unlisted,
 )
@@ -60,6 +62,8 @@ BLOCK = (
     "role",
     "bins",
     "special",
+    "spikes",
+    "decode",
     "unlisted",
     "openSet",
     "hierarchy",
@@ -110,6 +114,8 @@ class _FieldReader:
             return None
         self.kind, self.spelling = kind, self._spelling(kind)
         listed, listed_file = self._listed()
+        relative_to = read_relative_to(block)
+        on_axis = self._scalar if relative_to is None else self._whole
         field = Field(
             name=name,
             type=kind,
@@ -121,14 +127,16 @@ class _FieldReader:
             hierarchy=read_block_hierarchy(block, self.subject),
             minimum=self._bound("minimum"),
             maximum=self._bound("maximum"),
-            bins=read_bins(block, self._scalar),
+            bins=read_bins(block, on_axis),
             decimals=block.whole("decimals", 0, 15),
             special=read_special(block),
+            spikes=read_spikes(block, on_axis),
+            decode=read_decode(block),
             missing=read_missing(top, "missingValues"),
             unlisted_to=read_unlisted(block),
             spelling=self.spelling,
             time_zone=block.text("timeZone"),
-            relative_to=read_relative_to(block),
+            relative_to=relative_to,
             open_set=read_open_set(block),
             carried=self._carried(),
         )
@@ -190,6 +198,14 @@ class _FieldReader:
     def _scalar(self, members: Members, key: str | int, raw: Any) -> Scalar | None:
         try:
             return declared_scalar(self.kind, raw, self.spelling)
+        except ValueError as error:
+            members.fault(key, str(error))
+            return None
+
+    def _whole(self, members: Members, key: str | int, raw: Any) -> Scalar | None:
+        """An edge or spike of a difference: a whole number of its units."""
+        try:
+            return declared_scalar("integer", raw, self.spelling)
         except ValueError as error:
             members.fault(key, str(error))
             return None

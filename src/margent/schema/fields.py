@@ -203,6 +203,8 @@ _BLOCK = {
     "role": "role",
     "bins": "bins",
     "special": "special",
+    "spikes": "spikes",
+    "decode": "decode",
     "unlisted": "unlisted",
     "open_set": "openSet",
     "hierarchy": "hierarchy",

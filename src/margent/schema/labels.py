@@ -31,8 +31,11 @@ def code_labels(layout: Layout) -> tuple[str, ...]:
         names = [str(item.label or scalar_text(item.value)) for item in listed]
     else:
         assert layout.cuts is not None
-        names = _bin_labels(field, layout.cuts)
+        inner = layout.differences
+        names = _bin_labels(field if inner is None else inner.field, layout.cuts)
     names += [special.label or special.text for special in layout.special]
+    if field.relative_to is not None:
+        names = [f"{name} {field.relative_to.unit}s from {field.relative_to.field}" for name in names]
     for cell in layout.missing:
         names.append(cell[0].label or (f"(missing: {cell[0].text})" if cell[0].alone else MISSING_LABEL))
     if layout.unlisted is not None:

@@ -7,10 +7,13 @@ same for whole columns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 
 from margent.schema.bins import Cuts, bin_of, cut
-from margent.schema.parts import Field, ListedValue, MissingToken, SpecialCode
+from margent.schema.differences import difference_field
+from margent.schema.parts import Field, ListedValue, MissingToken, Scalar, SpecialCode
 from margent.schema.positions import BLANKS, Position, cell_position, scalar_position
 
 MissingCell = tuple[MissingToken, ...]
@@ -23,7 +26,8 @@ class Layout:
     ``values`` codes come first (the closed list, or the bins of ``cuts``). ``unlisted`` is the code of cells
     that cannot be read or are not in the closed list, where they have one of their own, never sampled;
     ``fallback`` is the code that such cells get in any case. ``texts`` are cell texts with a code of their
-    own, ``points`` likewise exact positions on the axis.
+    own, ``points`` likewise exact positions on the axis. Of a date relative to another, ``differences`` is the layout
+    of the whole numbers that are modeled instead; its bins and spikes are this one's.
 
     Privacy: none: a function of the schema.
     """
@@ -37,6 +41,7 @@ class Layout:
     fallback: int
     texts: Mapping[str, int]
     points: Mapping[Position, int]
+    differences: Layout | None = None
 
     @property
     def size(self) -> int:
@@ -59,8 +64,8 @@ class Layout:
         if trimmed in self.texts or field.type == "boolean":
             return self.texts.get(trimmed)
         position = cell_position(field.type, text, field.spelling, field.time_zone)
-        if position is None:
-            return None
+        if position is None or self.differences is not None:
+            return None if position is None else self.points.get(position)  # a date alone has no difference
         if position in self.points or self.cuts is None:
             return self.points.get(position)
         return bin_of(self.cuts, position)
@@ -106,9 +111,15 @@ def layout_of(field: Field, tokens: Sequence[MissingToken]) -> Layout:
     """
     listed = listed_values(field)
     cells = missing_cells(field, tokens)
+    differences = None if field.relative_to is None else layout_of(difference_field(field), ())
     apart = own_positions(field, [special.text for special in field.special])
     apart |= own_positions(field, [token.text for token in tokens if field.nullable])
-    cuts = cut(field, apart.values()) if listed is None else None
+    spikes = {} if differences is not None else spike_positions(field)
+    if differences is not None:
+        cuts, special = differences.cuts, differences.special
+    else:
+        cuts = cut(field, [*apart.values(), *spikes]) if listed is None else None
+        special = (*field.special, *(SpecialCode(spike_text(field, cuts, spike)) for spike in field.spikes))
     values = len(listed) if listed is not None else len(cuts.starts) if cuts else 0
 
     texts: dict[str, int] = {}
@@ -122,15 +133,16 @@ def layout_of(field: Field, tokens: Sequence[MissingToken]) -> Layout:
                 texts[text.strip(BLANKS)] = code
         else:
             points[scalar_position(field.type, item.value, field.time_zone)] = code
-    for code, special in enumerate(field.special, start=values):
-        texts[special.text] = code
-    for code, cell in enumerate(cells, start=values + len(field.special)):
+    for code, one in enumerate(field.special, start=values):
+        texts[one.text] = code
+    first_missing = values + len(special)
+    for code, cell in enumerate(cells, start=first_missing):
         # A nullable field that declares no tokens reads none: an empty text is then like any unreadable one.
         texts |= {token.text: code for token in cell if token in tokens}
     points |= {position: texts[text] for text, position in apart.items()}
+    points |= {position: values + len(field.special) + place for place, position in enumerate(spikes)}
 
-    first_missing = values + len(field.special)
-    layout = Layout(field, values, cuts, field.special, cells, None, first_missing, texts, points)
+    layout = Layout(field, values, cuts, special, cells, None, first_missing, texts, points, differences)
     if field.unlisted_to is not None:
         target = layout.code_of(field.unlisted_to)
         if target is None:
@@ -156,15 +168,25 @@ def own_positions(field: Field, texts: Sequence[str]) -> dict[str, Position]:
     return {text: position for text, position in found.items() if position is not None}
 
 
+def spike_positions(field: Field) -> dict[Position, None]:
+    """Where the spikes stand on the field's axis, in the order declared."""
+    return {scalar_position(field.type, spike, None): None for spike in field.spikes}
+
+
+def spike_text(field: Field, cuts: Cuts | None, spike: Scalar) -> str:
+    """A spike as it is written: with as many decimals as the other values.
+
+    >>> from margent.schema.bins import EqualBins
+    >>> pay = Field("pay", "number", minimum=0, maximum=9, bins=EqualBins(3), decimals=2, spikes=(Decimal("1.5"),))
+    >>> spike_text(pay, cut(pay), Decimal("1.5"))
+    '1.50'
+    """
+    digits = len(str(int(1 / cuts.grid.unit))) - 1 if cuts is not None and field.type == "number" else 0
+    scaled = round(Fraction(Decimal(spike)) * 10**digits)
+    whole, part = divmod(abs(scaled), 10**digits)
+    sign = "-" if scaled < 0 else ""
+    return f"{sign}{whole}{field.spelling.decimal_char}{part:0{digits}}" if digits else f"{sign}{whole}"
+
+
 def _with(layout: Layout, unlisted: int | None, fallback: int) -> Layout:
-    return Layout(
-        layout.field,
-        layout.values,
-        layout.cuts,
-        layout.special,
-        layout.missing,
-        unlisted,
-        fallback,
-        layout.texts,
-        layout.points,
-    )
+    return replace(layout, unlisted=unlisted, fallback=fallback)

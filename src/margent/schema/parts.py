@@ -134,6 +134,20 @@ Bins = EqualBins | EdgeBins | WidthBins | CalendarBins | QuantileBins
 
 
 @dataclass(frozen=True, slots=True)
+class Tail:
+    """The last bin is open-ended: half as likely every ``half`` (units of a bin's width) from its start on.
+
+    None: a quarter of the last bin's width.
+    """
+
+    half: Decimal | None = None
+
+
+Decode = Literal["midpoint", "integer"] | Tail
+"""How a value is drawn inside its bin, where that is not uniformly."""
+
+
+@dataclass(frozen=True, slots=True)
 class RelativeTo:
     """The difference to another date is what is modeled, so that lengths of stay survive."""
 
@@ -191,8 +205,9 @@ class Field:
     """One column of the table, as the schema declares it.
 
     ``listed`` is the closed list of its values, if it has one; otherwise values lie in [minimum, maximum] and
-    are cut by ``bins``. ``missing`` is None where the table's missing tokens hold. ``carried`` are keys
-    without effect by their place in the field, such as ``title`` or ``constraints/pattern``.
+    are cut by ``bins``, except that each of ``spikes`` is a value of its own. ``decode`` says how values are drawn
+    inside bins: uniformly, where it is None. ``missing`` is None where the table's missing tokens hold. ``carried`` are
+    keys without effect by their place in the field, such as ``title`` or ``constraints/pattern``.
     """
 
     name: str
@@ -210,6 +225,8 @@ class Field:
     bins: Bins | None = None
     decimals: int | None = None
     special: tuple[SpecialCode, ...] = ()
+    spikes: tuple[Scalar, ...] = ()
+    decode: Decode | None = None
 
     missing: tuple[MissingToken, ...] | None = None
     unlisted_to: str | None = None

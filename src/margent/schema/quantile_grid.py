@@ -11,8 +11,9 @@ from fractions import Fraction
 from itertools import count
 
 from margent.schema.bins import cut, decimals_of, drawable
+from margent.schema.differences import difference_field
 from margent.schema.labels import position_text
-from margent.schema.layout import own_positions
+from margent.schema.layout import own_positions, spike_positions
 from margent.schema.parts import EdgeBins, EqualBins, Field, MissingToken, QuantileBins, Scalar
 from margent.schema.positions import Position, plain_decimal, scalar_position
 
@@ -28,6 +29,8 @@ def gridded(field: Field, tokens: Sequence[MissingToken]) -> Field:
     days. Neighboring cells without a value of their own (special codes and missing tokens aside) are one. A number's
     decimals are settled here, so that they do not depend on the bins that are bought.
 
+    Of a date relative to another, the grid is the difference's.
+
     Privacy: none: a function of the schema.
     Raises: ValueError saying what is wrong with the bounds.
 
@@ -35,6 +38,8 @@ def gridded(field: Field, tokens: Sequence[MissingToken]) -> Field:
     >>> gridded(Integer("age", 0, 110, bins={"quantiles": 4, "grid": 25}), ()).bins.edges[:4]
     (0, 5, 10, 15)
     """
+    if field.relative_to is not None:
+        return replace(field, bins=gridded(difference_field(field), ()).bins)
     bins = field.bins
     assert isinstance(bins, QuantileBins)
     low, high = (scalar_position(field.type, bound, field.time_zone) for bound in (field.minimum, field.maximum))  # type: ignore[arg-type]
@@ -51,7 +56,10 @@ def gridded(field: Field, tokens: Sequence[MissingToken]) -> Field:
     if field.type == "number" and field.decimals is None:
         declared = replace(field, bins=_edges(field, starts, high))
         field = replace(field, decimals=decimals_of(declared, starts))
-    starts = _drawable_starts(replace(field, bins=_edges(field, starts, high)), starts, _apart(field, tokens))
+    drawn = replace(field, bins=_edges(field, starts, high))
+    if field.decode == "integer" and field.type == "number":
+        drawn = replace(drawn, decimals=0)
+    starts = _drawable_starts(drawn, starts, _apart(field, tokens))
     made = replace(field, bins=_edges(field, starts, high))
     cut(made, _apart(field, tokens))
     return made
@@ -78,7 +86,7 @@ def cells_of(grid: Field) -> int:
 
 def _apart(field: Field, tokens: Sequence[MissingToken]) -> list[Position]:
     texts = [special.text for special in field.special] + [token.text for token in tokens if field.nullable]
-    return list(own_positions(field, texts).values())
+    return [*own_positions(field, texts).values(), *spike_positions(field)]
 
 
 def _edges(field: Field, starts: Sequence[Position], high: Position) -> EdgeBins:

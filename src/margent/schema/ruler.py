@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,39 @@ from margent.schema.positions import Position
 
 INT64 = np.iinfo(np.int64)
 Regions = NDArray[np.int64]
+
+
+class Landmarks(Protocol):
+    """What positions are held against: sorted landmarks, or nothing at all (`Places`)."""
+
+    def of_exact(self, position: Position) -> int:
+        """The region of one exact position."""
+        ...
+
+    def of_integers(self, values: NDArray[np.int64]) -> Regions:
+        """The regions of 64-bit whole numbers."""
+        ...
+
+
+PLACE_OF_ZERO = 2**60
+_FARTHEST = 2**59
+
+
+@dataclass(frozen=True)
+class Places:
+    """Every whole position is a region of its own, `PLACE_OF_ZERO` above it; far ones are cut off.
+
+    >>> (Places().of_integers(np.array([-3, 2**62])) - PLACE_OF_ZERO).tolist() == [-3, 2**59]
+    True
+    """
+
+    def of_exact(self, position: Position) -> int:
+        """Where one exact position stands."""
+        return int(min(max(int(position), -_FARTHEST), _FARTHEST)) + PLACE_OF_ZERO
+
+    def of_integers(self, values: NDArray[np.int64]) -> Regions:
+        """Where 64-bit whole numbers stand."""
+        return np.clip(values, -_FARTHEST, _FARTHEST) + PLACE_OF_ZERO
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from margent.schema.parts import (
     QUANTILE_CELLS,
     Bins,
     CalendarBins,
+    Decode,
     EdgeBins,
     EqualBins,
     Field,
@@ -22,6 +23,7 @@ from margent.schema.parts import (
     MissingToken,
     QuantileBins,
     Scalar,
+    Tail,
 )
 
 
@@ -112,6 +114,10 @@ def _block(field: Field) -> dict[str, Any]:
             {"value": special.text} | ({"label": special.label} if special.label is not None else {})
             for special in field.special
         ]
+    if field.spikes:
+        block["spikes"] = [json_scalar(value) for value in field.spikes]
+    if field.decode is not None:
+        block["decode"] = _decode(field.decode)
     if field.unlisted_to is not None:
         block["unlisted"] = {"to": field.unlisted_to}
     if field.decimals is not None:
@@ -146,6 +152,12 @@ def _bins(bins: Bins) -> Any:
     if isinstance(bins, QuantileBins):
         return {"quantiles": bins.count} | ({"grid": bins.grid} if bins.grid != QUANTILE_CELLS else {})
     return {"width": json_scalar(bins.width)}
+
+
+def _decode(rule: Decode) -> Any:
+    if not isinstance(rule, Tail):
+        return rule
+    return "tail" if rule.half is None else {"tail": json_scalar(rule.half)}
 
 
 def json_scalar(value: Scalar) -> Any:
