@@ -18,7 +18,7 @@ from margent.progress import Progress
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain
 from margent.schema.labels import UNLISTED_LABEL, code_labels
-from margent.schema.layout import Layout
+from margent.schema.layout import Layout, spike_positions
 from margent.schema.positions import cell_position
 from margent.stream import Stream
 from margent.synthesizers.model import Model
@@ -143,6 +143,8 @@ def _codes(layout: Layout, value: str, sampleable: NDArray[np.bool_]) -> NDArray
     labels, name = code_labels(layout), layout.field.name
     found = np.array([label == value and label != UNLISTED_LABEL for label in labels])
     code = layout.code_of(value)
+    if code is None and layout.differences is not None:
+        code = layout.differences.code_of(value)  # so many units from its base
     if code is not None and not found.any():
         if layout.cuts is not None and code < layout.values and layout.cuts.count[code] != 1:
             inside = labels[code]
@@ -161,7 +163,7 @@ def _codes(layout: Layout, value: str, sampleable: NDArray[np.bool_]) -> NDArray
 
 
 def _range(layout: Layout, low: str, high: str) -> NDArray[np.bool_] | str:
-    field, cuts = layout.field, layout.cuts
+    field, cuts = (layout.differences or layout).field, layout.cuts
     assert cuts is not None
     ends = [*cuts.starts[1:], cuts.maximum]
     lowest = cuts.starts[0] if not low.strip() else cell_position(field.type, low, field.spelling, field.time_zone)
@@ -178,6 +180,9 @@ def _range(layout: Layout, low: str, high: str) -> NDArray[np.bool_] | str:
         return f"{low + RANGE + high!r} does not begin and end where bins do"
     found = np.zeros(layout.size, dtype=np.bool_)
     found[first[0] : last[-1] + 1] = True
+    stop, final = ends[last[-1]], last[-1] == len(ends) - 1
+    for code, position in enumerate(spike_positions(field), start=layout.values + len(field.special)):
+        found[code] = lowest <= position < stop or (final and position == stop)
     return found
 
 

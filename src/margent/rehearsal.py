@@ -13,6 +13,7 @@ from margent.release.measurements import canonical_json
 from margent.release.release import BLOCK_ROWS, checked_format
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema
+from margent.schema.settled import planned
 from margent.schema.write import schema_to_json
 from margent.stream import Stream
 from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
@@ -21,10 +22,12 @@ from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
 def rehearse(schema: Schema, *, rows: int, seed: int, text: bool = False) -> Iterator[pa.Table]:
     """Yield blocks of rows with every code of every column equally likely and all columns independent.
 
+    Bins and values that a run would buy are made up.
+
     Shapes: ``rows`` records in all, every output column of the schema.
     Privacy: none: a function of schema and options.
     """
-    codec = Codec(schema)
+    codec = Codec(planned(schema))
     decode = codec.decode_text if text else codec.decode
     for first in range(0, max(rows, 1), BLOCK_ROWS):
         count = min(BLOCK_ROWS, rows - first)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from margent import Budget, Schema, synthesize
 from margent.errors import SchemaError
+from margent.pipeline import from_transcript
 from margent.schema.codec import Codec
 from margent.schema.differences import differences, shifted
 from margent.schema.read import schema_from_json
@@ -195,6 +196,24 @@ def test_lengths_of_stay_survive_in_a_release() -> None:
     assert days.min() >= 0
     shares = [float((days == each).mean()) for each in (1, 2, 20)]
     assert np.abs(np.array(shares) - [0.6, 0.3, 0.1]).max() < 0.05
+
+
+def test_a_condition_on_a_difference_counts_its_units_and_spikes_lie_in_ranges() -> None:
+    schema = schema_of(ADMISSION, stay(block={"bins": [0, 1, 3, 8, 30], "spikes": [5, 14]}))
+    day = np.datetime64("2020-02-01") + np.arange(400) % 9
+    table = pa.table({"in": pa.array(day), "out": pa.array(day + np.arange(400) % 16)})
+    release = synthesize(table, schema, budget=Budget(5), seed=1, rows=10)
+    for where, allowed in (
+        ("out=0", {0}),
+        ("out=5", {5}),
+        ("out=3..7", {3, 4, 5, 6, 7}),
+        ("out=1..7", {1, 2, 3, 4, 5, 6, 7}),
+    ):
+        made = from_transcript(
+            release.transcript, budget=Budget(5), synthesizer="descent", rows=60, seed=1, where=[where]
+        )
+        frame = made.table.to_pandas()
+        assert set((frame["out"] - frame["in"]).dropna().map(lambda each: each.days)) <= allowed, where
 
 
 def test_order_is_kept_although_the_base_is_finer_than_what_is_written() -> None:

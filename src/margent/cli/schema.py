@@ -121,6 +121,7 @@ def check(
     from margent.schema.examples import example_cells
     from margent.schema.formulas import formula_cells, formula_warnings
     from margent.schema.read import read_schema
+    from margent.schema.settled import asks_to_buy, open_columns, planned
     from margent.tables.source import open_table
 
     if schema_path.suffix.lower() != ".json" and table is not None and table.suffix.lower() == ".json":
@@ -135,13 +136,15 @@ def check(
             say_json({"ok": False, "faults": faults})
         raise
     later = unsupported(read)
-    codec = None if later else Codec(read)
-    cells = {} if codec is None else example_cells(codec)
+    codec = None if later else Codec(planned(read))
+    bought = [field.name for field in read.modelled if asks_to_buy(field)]
+    cells = {} if codec is None else example_cells(codec) | {field.name: () for field in open_columns(read)}
     sizes = {} if codec is None else dict(zip(codec.domain.names, codec.domain.sizes, strict=True))
     if as_json:
         document = {
             "ok": True,
             "columns": [{"name": name, "codes": sizes[name], "examples": cells[name]} for name in sizes],
+            "bought": bought,
             "warnings": formula_warnings(formula_cells(read)),
             "unsupported": [{"pointer": fault.pointer, "message": fault.message} for fault in later],
         }
@@ -153,6 +156,9 @@ def check(
         widest = min(max(len(name) for name in sizes), 40)
         for name, size in sizes.items():
             say(f"  {name:<{widest}}  {size:>7,}  {'   '.join(map(repr, cells[name]))}")
+        if bought:
+            names = ", ".join(map(repr, bought))
+            say(f"Bought during a run are the bins or values of {names}: the codes shown are the most there can be.")
         tokens = " or ".join(repr(token.text) for token in read.missing) or "in no way"
         say(f"Missing cells are spelled {tokens}, where a column does not say otherwise.")
     for warning in formula_warnings(formula_cells(read)):
