@@ -150,7 +150,7 @@ def test_the_command_buys_plans_and_says_so(tmp_path: Path, capsys: pytest.Captu
     schema.write_text(schema_text(SCHEMA))
     options = ["--schema", str(schema), "--epsilon", "3", "--delta", "1e-6"]
     assert run(["plan", *options, "--delta-for-atoms", "1e-7", "--json"]) == 0
-    plan = json.loads(capsys.readouterr().out)
+    (plan,) = json.loads(capsys.readouterr().out)
     assert plan["stages"][0]["name"] == "bins and values"
     assert plan["stages"][0]["share"] == pytest.approx(0.15)
     assert sum(stage["share"] for stage in plan["stages"]) == pytest.approx(1)

@@ -138,7 +138,7 @@ def check(
     later = unsupported(read)
     codec = None if later else Codec(planned(read))
     bought = [field.name for field in read.modelled if asks_to_buy(field)]
-    cells = {} if codec is None else example_cells(codec) | {field.name: () for field in open_columns(read)}
+    cells = {} if codec is None else dict(example_cells(codec)) | {field.name: () for field in open_columns(read)}
     sizes = {} if codec is None else dict(zip(codec.domain.names, codec.domain.sizes, strict=True))
     if as_json:
         document = {
