@@ -1,18 +1,19 @@
 """Columns of very many codes, cut down to groups that their noisy counts can tell apart and pair tables can afford.
 
-Codes that drown in noise say nothing in a pair table, but their cells cost noise, memory and time. In a column whose
-codes have an order, neighbors are counted together until they stand out of the noise; in others all low codes are one
-group. What is still too large for the cap of a table loses more of its lightest codes.
+Codes that drown in noise say nothing in a pair table, but their cells cost noise, memory and time. In a column with a
+hierarchy, siblings are counted together until they stand out of the noise; in one whose codes have an order, neighbors;
+in others all low codes are one group. What is still too large for the cap of a table loses more of its lightest codes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.branches import branches, branches_of
 from margent.postprocessing.merging import merge_low_counts
 from margent.schema.domain import Merge
 from margent.schema.fields import Schema
@@ -32,12 +33,21 @@ def coarsened(schema: Schema, one_ways: Sequence[NoisyMarginal], above: int, cap
     Privacy: none: post-processing of noisy counts; which codes have an order is in the schema.
     Source: PrivSyn 2021 section 5, "filter and combine"; runs and the cap are ours.
     """
-    ordered = ordered_codes(schema)
+    ordered, trees = ordered_codes(schema), branches_of(schema)
+
+    def along(answer: NoisyMarginal, most: int | None = None) -> Merge | None:
+        """The column's codes merged along its hierarchy or order; None without either, or with nothing to merge."""
+        (name,) = answer.clique
+        if name in trees:
+            return merge_branches(answer, trees[name], most)
+        return merge_runs(answer, ordered[name], most) if name in ordered else None
+
     merges: dict[str, Merge] = {}
     for answer in one_ways:
         (name,) = answer.clique
         if answer.counts.size > above:
-            merge = merge_runs(answer, ordered[name]) if name in ordered else merge_low_counts(answer, DEVIATIONS)
+            alike = name in trees or name in ordered
+            merge = along(answer) if alike else merge_low_counts(answer, DEVIATIONS)
             if merge is not None:
                 merges[name] = merge
     sizes = [merges[answer.clique[0]].size if answer.clique[0] in merges else answer.counts.size for answer in one_ways]
@@ -45,7 +55,7 @@ def coarsened(schema: Schema, one_ways: Sequence[NoisyMarginal], above: int, cap
     for answer, size in zip(one_ways, sizes, strict=True):
         (name,) = answer.clique
         if size > most:
-            merge = merge_runs(answer, ordered[name], most) if name in ordered else None
+            merge = along(answer, most)
             # More special codes than groups: no order helps.
             merges[name] = keep_heaviest(answer, most) if merge is None or merge.size > most else merge
     return merges
@@ -97,22 +107,43 @@ def merge_runs(marginal: NoisyMarginal, values: int, most: int | None = None) ->
     Shapes: ``marginal`` is a one-way marginal over k codes.
     Privacy: none: post-processing of noisy counts.
     """
+    counts = marginal.counts[:values].astype(np.float64) / math.sqrt(marginal.variance)
+    return _merged(marginal, values, lambda bar: runs(counts, bar), most)
+
+
+def merge_branches(marginal: NoisyMarginal, levels: Sequence[Sequence[int]], most: int | None = None) -> Merge | None:
+    """Count low codes together along a hierarchy, siblings first; None if there are none to merge.
+
+    ``levels``: the group of each listed value at each level, finest first; codes after those stay apart. ``most`` as in
+    `merge_runs`.
+
+    Shapes: ``marginal`` is a one-way marginal over k codes.
+    Privacy: none: post-processing of noisy counts; the hierarchy is in the schema.
+    """
+    values = len(levels[0])
+    counts = marginal.counts[:values].astype(np.float64) / math.sqrt(marginal.variance)
+    return _merged(marginal, values, lambda bar: branches(counts, levels, bar), most)
+
+
+def _merged(
+    marginal: NoisyMarginal, values: int, grouped: Callable[[float], NDArray[np.int64]], most: int | None
+) -> Merge | None:
+    """The groups at the lowest bar (to a twentieth) that leaves at most ``most``; codes after ``values`` stay apart."""
     (column,) = marginal.clique
-    counts = marginal.counts.astype(np.float64) / math.sqrt(marginal.variance)
-    others = counts.size - values
+    others = marginal.counts.size - values
     bar = DEVIATIONS
-    groups = runs(counts[:values], bar)
+    groups = grouped(bar)
     if most is not None:
         room = max(most - others, 1)
         low, high = bar, bar
-        while groups[-1] >= room:
+        while groups.max() >= room:
             low, high = high, 2 * high
-            groups = runs(counts[:values], high)
+            groups = grouped(high)
         for _ in range(4 if high > bar else 0):
             middle = math.sqrt(low * high)
-            tried = runs(counts[:values], middle)
-            low, high, groups = (middle, high, groups) if tried[-1] >= room else (low, middle, tried)
-    size = int(groups[-1]) + 1
+            tried = grouped(middle)
+            low, high, groups = (middle, high, groups) if tried.max() >= room else (low, middle, tried)
+    size = int(groups.max()) + 1
     if size == values:
         return None
     return Merge(column, (*groups.tolist(), *range(size, size + others)))
