@@ -137,6 +137,9 @@ def test_resample_statement_and_evaluate_work_from_the_folder(folder: Path, tmp_
     assert run(["resample", str(folder), "--rows", "50", "--seed", "3", "-o", str(again)]) == 0
     assert len((again / "synthetic.csv").read_text().splitlines()) == 51
     assert run(["statement", str(folder), "--no-selftest", "-o", str(tmp_path / "statement")]) == 0
+    said = (tmp_path / "statement").read_text()
+    assert "the values of" in said
+    assert "were found from the table through noisy answers" in said
     table, schema = tmp_path / "people.csv", tmp_path / "schema.json"
     csv.write_csv(people(), table)
     schema.write_text(schema_text(SCHEMA))

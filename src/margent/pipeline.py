@@ -189,10 +189,13 @@ def from_transcript(
 
 
 def _merchant(schema: Schema, rows: Batches, ledger: Ledger, progress: Progress) -> DataMerchant:
-    """Who sells bins and values, from the same rows."""
+    """Who sells bins, values and how many rows persons have, from the same rows."""
+    from margent.counts.contribution import KeptRows
+
     grids = StreamedCounts(rows, Codec(grid_schema(schema))) if columns_on_grids(schema) else None
     own = {field.name: [token.text for token in schema.missing_of(field)] for field in open_columns(schema)}
-    return DataMerchant(grids, CountedTexts(rows, own), ledger, progress=progress)
+    persons = rows if isinstance(rows, KeptRows) else None
+    return DataMerchant(grids, CountedTexts(rows, own), ledger, persons=persons, progress=progress)
 
 
 def _counted_rows(source: Batches, schema: Schema, expect_people: int | None, read: ReadOptions) -> Batches:

@@ -111,9 +111,24 @@ class OpenValues:
     charge: int
 
 
-Bought = Quantiles | OpenValues
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """Noisy numbers of persons with 1, 2, ... kept rows; ``column`` has their ids.
+
+    Shapes: ``counts`` is int64, one entry a number of rows.
+    Units: persons; ``variance`` in persons squared.
+    Privacy: one charge.
+    """
+
+    column: str
+    counts: NDArray[np.int64]
+    variance: Fraction
+    charge: int
+
+
+Bought = Quantiles | OpenValues | Sizes
 """What a schema may have bought before its codes are fixed."""
-Answer = NoisyMarginal | Scores | Choice | Quantiles | OpenValues
+Answer = NoisyMarginal | Scores | Choice | Bought
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +197,12 @@ class Transcript:
     @property
     def bought(self) -> tuple[Bought, ...]:
         """The answers that fixed the schema's values and bins, in the order they were bought."""
-        return tuple(answer for answer in self.answers if isinstance(answer, Quantiles | OpenValues))
+        return tuple(answer for answer in self.answers if isinstance(answer, Bought))
+
+    @property
+    def sizes(self) -> Sizes | None:
+        """How many rows persons have, where that was bought."""
+        return next((answer for answer in self.bought if isinstance(answer, Sizes)), None)
 
     @property
     def marginals(self) -> tuple[NoisyMarginal, ...]:

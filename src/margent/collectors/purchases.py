@@ -1,7 +1,8 @@
 """The public first stage: what a schema asks to buy before its codes are fixed, and what that takes of the budget.
 
-Each column whose bins or values are bought takes a twentieth of the budget, up to a fifth in all; the method has the
-rest. Open sets share the part of delta that is set apart equally.
+Each column whose bins or values are bought takes a twentieth of the budget, and so does the table of how many rows
+persons have, up to a fifth in all; the method has the rest. Open sets share the part of delta that is set apart
+equally.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from margent.collectors.stage import Stage
 from margent.errors import Fault, UsageError
 from margent.privacy.budget import Budget
 from margent.privacy.partitions import threshold
-from margent.privacy.purchases import Merchant, OpenSetRequest, QuantilesRequest
+from margent.privacy.purchases import ONE_PERSON, Merchant, OpenSetRequest, QuantilesRequest, SizesRequest
 from margent.privacy.queries import marginal_law
 from margent.schema.codec import Codec
-from margent.schema.fields import Schema
+from margent.schema.fields import PersonUnit, Schema
 from margent.schema.settled import columns_on_grids, grid_schema, open_columns
 from margent.transcript import Bought
 
@@ -37,6 +38,7 @@ class Purchases:
 
     quantiles: tuple[QuantilesRequest, ...] = ()
     open_sets: tuple[OpenSetRequest, ...] = ()
+    sizes: SizesRequest | None = None
     share: Fraction = Fraction(0)
     stage: Stage | None = None
 
@@ -47,6 +49,8 @@ class Purchases:
             found += merchant.quantiles(self.quantiles, label="bins from quantiles")
         if self.open_sets:
             found += merchant.open_sets(self.open_sets, label="values of open sets")
+        if self.sizes is not None:
+            found += (merchant.sizes(self.sizes, label="rows of persons"),)
         return found
 
 
@@ -57,7 +61,8 @@ def purchases_of(schema: Schema, budget: Budget) -> Purchases:
     Raises: UsageError where an open set is asked for and no delta is set apart, in plain words.
     """
     grids, opens = columns_on_grids(schema), open_columns(schema)
-    count = len(grids) + len(opens)
+    person = schema.unit.field if isinstance(schema.unit, PersonUnit) and schema.unit.sizes else None
+    count = len(grids) + len(opens) + (person is not None)
     if count == 0:
         return Purchases()
     share = min(count * SHARE_EACH, SHARE_AT_MOST)
@@ -70,17 +75,27 @@ def purchases_of(schema: Schema, budget: Budget) -> Purchases:
     if grids:
         domain = Codec(grid_schema(schema)).domain
         sizes = [domain.size(field.name) for field in grids]
-    note = "; ".join(_notes(len(grids), opened, budget))
+    sizes_law = budget.account.law(budget.total * share / count, ONE_PERSON, ONE_PERSON)
+    parts = ["bins"] * bool(grids) + ["values"] * bool(opens) + ["rows of persons"] * (person is not None)
+    note = "; ".join(_notes(len(grids), opened, schema.person_rows if person is not None else None, budget))
     stage = Stage(
-        name="bins and values",
+        name=" and ".join(parts),
         share=share,
         questions=count,
         largest=max(sizes, default=1),
-        cells=sum(sizes) + sum(request.most for request in opened),
-        law=law,
+        cells=sum(sizes)
+        + sum(request.most for request in opened)
+        + ((schema.person_rows or 0) if person is not None else 0),
+        law=law if grids or opens else sizes_law,
         note=note,
     )
-    return Purchases(tuple(QuantilesRequest(field.name, law) for field in grids), tuple(opened), share, stage)
+    return Purchases(
+        tuple(QuantilesRequest(field.name, law) for field in grids),
+        tuple(opened),
+        None if person is None else SizesRequest(person, sizes_law),
+        share,
+        stage,
+    )
 
 
 def rest_of(budget: Budget, share: Fraction) -> Budget:
@@ -152,9 +167,11 @@ def _delta(name: str, budget: Budget) -> Fraction:
     return budget.delta_for_atoms
 
 
-def _notes(grids: int, opened: list[OpenSetRequest], budget: Budget) -> Iterator[str]:
+def _notes(grids: int, opened: list[OpenSetRequest], rows: int | None, budget: Budget) -> Iterator[str]:
     if grids:
         yield f"{grids} column{'s' * (grids > 1)} counted on a public grid for quantiles"
     for request in opened:
         bar = threshold(request.law, request.delta, budget.neighbors)
         yield f"of {request.column}, at most {request.most:,} values that about {bar:,} records or more hold"
+    if rows is not None:
+        yield f"persons counted by their rows, 1 to {rows:,}, for ids that group rows (noise in persons)"

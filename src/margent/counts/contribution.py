@@ -21,6 +21,7 @@ from margent.counts.identity import Identity, Words, encrypted, fresh_key
 from margent.counts.people import PersonTable, choose, count_rows, take_out
 from margent.counts.source import Batches
 from margent.errors import MargentError, TableError
+from margent.schema.check import MOST_SIZES
 from margent.tables.snapshot import CHANGED
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class KeptRows:
     key: bytes = field(default_factory=fresh_key, repr=False)
     _bits: NDArray[np.uint8] | None = field(default=None, init=False, repr=False)
     _rows: int = field(default=0, init=False, repr=False)
+    _sizes: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """One pass over the kept rows, in their order.
@@ -68,6 +70,17 @@ class KeptRows:
             kept = self._between(self._bits, start, start + batch.num_rows)
             start += batch.num_rows
             yield batch if kept.all() else batch.filter(pa.array(kept))
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many persons have 1, 2, ... ``most_rows`` kept rows; one person more or less moves one of them by one.
+
+        Privacy: exact and private; asked by the door only, after the charge.
+        Raises: as `batches`.
+        """
+        if self._bits is None:
+            self._bits = self._settled()
+        assert self._sizes is not None
+        return self._sizes
 
     def _between(self, bits: NDArray[np.uint8], start: int, stop: int) -> NDArray[np.bool_]:
         if stop > self._rows:
@@ -108,10 +121,13 @@ class KeptRows:
     def _chosen(self, spool: IO[bytes]) -> NDArray[np.uint8]:
         """Both passes, for one range of pseudonyms after the other: each as long as the table has room for."""
         bits = np.zeros(-(-self._rows // 8), dtype=np.uint8)
+        sizes: dict[int, int] = {}
         low = 0
         while low <= _LAST:
             table, high = self._counted(spool, low)
             np.minimum(table.left, self.most_rows, out=table.quota)
+            for size, persons in zip(*np.unique(table.quota, return_counts=True), strict=True):
+                sizes[int(size)] = sizes.get(int(size), 0) + int(persons)
             for place, rows in _chunks(spool):
                 slots, numbers = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
                 take_out(rows, np.uint64(low), np.uint64(high), table.first, table.second, table.left, slots, numbers)
@@ -123,6 +139,8 @@ class KeptRows:
                 packed = np.packbits(kept)
                 bits[place // 8 : place // 8 + packed.size] |= packed
             low = high + 1
+        largest = min(self.most_rows, MOST_SIZES)  # more are not asked for
+        self._sizes = np.array([sizes.get(size, 0) for size in range(1, largest + 1)], dtype=np.int64)
         return bits
 
     def _counted(self, spool: IO[bytes], low: int) -> tuple[PersonTable, int]:

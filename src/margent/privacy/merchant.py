@@ -23,9 +23,9 @@ from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
 from margent.privacy.noise import discrete_gaussian, discrete_laplace
 from margent.privacy.partitions import threshold
-from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, purchase_charge
+from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, SizesRequest, purchase_charge
 from margent.progress import Progress, silent
-from margent.transcript import OpenValues, Quantiles
+from margent.transcript import OpenValues, Quantiles, Sizes
 
 
 class TextSource(Protocol):
@@ -39,11 +39,23 @@ class TextSource(Protocol):
         ...
 
 
+class PersonSource(Protocol):
+    """Answers with the exact numbers of persons by their kept rows.
+
+    Privacy: exact and private.
+    """
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many persons have 1, 2, ... kept rows."""
+        ...
+
+
 @dataclass(frozen=True)
 class DataMerchant:
     """Buys bins and values from exact counts plus exact noise.
 
     ``grids``: counts of the columns on their grids, None where no quantiles are asked for. ``texts``: counts of texts.
+    ``persons``: None where the unit is a row.
 
     Privacy: every answer's charge is in ``ledger`` before the counts it needs are taken.
     """
@@ -53,6 +65,7 @@ class DataMerchant:
     ledger: Ledger
     noise: GaussianNoise = discrete_gaussian
     laplace_noise: LaplaceNoise = discrete_laplace
+    persons: PersonSource | None = field(default=None, repr=False)
     progress: Progress = field(default=silent)
 
     @property
@@ -75,6 +88,17 @@ class DataMerchant:
             counts = self._noisy(exact, request.law)
             answers.append(Quantiles(request.column, counts, request.law.variance, place))
         return tuple(answers)
+
+    def sizes(self, request: SizesRequest, *, label: str) -> Sizes:
+        """The numbers of persons with 1, 2, ... kept rows plus independent noise of the request's law.
+
+        Privacy: sensitivity one person, in one cell.
+        Raises: UsageError where the unit is a row, BudgetError when the charge passes the budget.
+        """
+        (place,) = self._paid([request], label)
+        assert self.persons is not None
+        exact = sealed("the persons could not be counted", self.persons.sizes)
+        return Sizes(request.column, self._noisy(exact, request.law), request.law.variance, place)
 
     def open_sets(self, requests: Sequence[OpenSetRequest], *, label: str) -> tuple[OpenValues, ...]:
         """The values of each column whose noisy count reaches the threshold, sorted; the heaviest where they are many.

@@ -4,9 +4,11 @@
 |---|---|---|---|---|
 | `quantiles` (one column on its grid) | 1, 1 | sqrt 2, 2 | k, k | no |
 | `open-set` (one column) | 1 | sqrt 2 | k | yes: `margent.privacy.partitions` |
+| `person-sizes` (persons by kept rows) | refused | refused | 1, 1 | no |
 
-Both are contingency tables of one column, a grid's or of all texts there could be, so their sensitivities are those of
-`marginal` (``proofs/marginal.md``, ``proofs/person.md``, ``proofs/partition-selection.md``).
+The first two are contingency tables of one column, a grid's or of all texts there could be, so their sensitivities are
+those of `marginal` (``proofs/marginal.md``, ``proofs/person.md``, ``proofs/partition-selection.md``). A person stands
+in one cell of the table of sizes, whatever k is (``proofs/person.md``).
 """
 
 from __future__ import annotations
@@ -16,15 +18,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
+from margent.errors import UsageError
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge
-from margent.privacy.laws import Law
+from margent.privacy.laws import Gaussian, Law
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import marginal_charge
 from margent.privacy.requests import MarginalRequest
-from margent.transcript import OpenValues, Quantiles
+from margent.transcript import OpenValues, Quantiles, Sizes
 
-QUANTILES, OPEN_SET = "quantiles", "open-set"
+QUANTILES, OPEN_SET, SIZES = "quantiles", "open-set", "person-sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,34 @@ class OpenSetRequest:
     most: int
 
 
-PurchaseRequest = QuantilesRequest | OpenSetRequest
+@dataclass(frozen=True, slots=True)
+class SizesRequest:
+    """Ask how many persons have 1, 2, ... kept rows, plus independent noise of ``law``; ``column`` has their ids.
+
+    Privacy: one person more or less moves one of these numbers by one.
+    """
+
+    column: str
+    law: Law
+
+
+PurchaseRequest = QuantilesRequest | OpenSetRequest | SizesRequest
+ONE_PERSON = Fraction(1)
+"""L1 and squared L2 sensitivity of the table of sizes."""
 
 
 def purchase_charge(request: PurchaseRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
     """The charge that buys one column's bins or values. Public: computed before any look at the data."""
     charge = marginal_charge(MarginalRequest((request.column,), request.law), label, neighbors, account)
+    if isinstance(request, SizesRequest):
+        if neighbors.person_rows is None:
+            raise UsageError("rows of persons can only be counted where a person is protected: declare that unit")
+        cost = (
+            account.gaussian_cost(ONE_PERSON, request.law.scale_squared)
+            if isinstance(request.law, Gaussian)
+            else account.laplace_cost(ONE_PERSON, request.law.scale)
+        )
+        return replace(charge, query=SIZES, sensitivity_squared=ONE_PERSON, cost=cost)
     if isinstance(request, QuantilesRequest):
         return replace(charge, query=QUANTILES)
     return replace(charge, query=OPEN_SET, delta=request.delta)
@@ -74,6 +99,10 @@ class Merchant(Protocol):
 
     def quantiles(self, requests: Sequence[QuantilesRequest], *, label: str) -> tuple[Quantiles, ...]:
         """Answer the requests, all of them paid for together before the first look."""
+        ...
+
+    def sizes(self, request: SizesRequest, *, label: str) -> Sizes:
+        """Answer one request, paid for before the look."""
         ...
 
     def open_sets(self, requests: Sequence[OpenSetRequest], *, label: str) -> tuple[OpenValues, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from margent.errors import TranscriptError
 from margent.privacy.accounting import account_named
 from margent.privacy.charge import Charge
 from margent.privacy.partitions import threshold
-from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, purchase_charge
-from margent.transcript import Bought, OpenValues, Quantiles, Transcript
+from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, SizesRequest, purchase_charge
+from margent.transcript import Bought, OpenValues, Quantiles, Sizes, Transcript
+
+ANSWERS: Mapping[type, type] = {QuantilesRequest: Quantiles, OpenSetRequest: OpenValues, SizesRequest: Sizes}
 
 
 class ReplayMerchant:
@@ -34,6 +36,12 @@ class ReplayMerchant:
         found = [self._take(request, label) for request in requests]
         return tuple(answer for answer in found if isinstance(answer, Quantiles))
 
+    def sizes(self, request: SizesRequest, *, label: str) -> Sizes:
+        """The recorded numbers of persons by their rows."""
+        answer = self._take(request, label)
+        assert isinstance(answer, Sizes)
+        return answer
+
     def open_sets(self, requests: Sequence[OpenSetRequest], *, label: str) -> tuple[OpenValues, ...]:
         """The recorded values, each of which reached the threshold, at most as many as are asked for."""
         answers = []
@@ -53,7 +61,7 @@ class ReplayMerchant:
         answer = self._transcript.bought[place]
         recorded = self._transcript.charges[answer.charge]
         charge = purchase_charge(request, label, recorded.neighbors, account_named(recorded.account))
-        kind = Quantiles if isinstance(request, QuantilesRequest) else OpenValues
+        kind = ANSWERS[type(request)]
         if charge != recorded or not isinstance(answer, kind) or answer.column != request.column:
             raise self._differs()
         self._charges.append(charge)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from margent.privacy.charge import Charge
 from margent.release.values import fraction, text, texts, whole
 from margent.schema.domain import Clique
-from margent.transcript import Answer, Bought, Choice, NoisyMarginal, OpenValues, Quantiles, Scores, Transcript
+from margent.transcript import Answer, Bought, Choice, NoisyMarginal, OpenValues, Quantiles, Scores, Sizes, Transcript
 
-BOUGHT = ("quantiles", "open-set")
+BOUGHT = ("quantiles", "open-set", "person-sizes")
 """Kinds of the answers that settle a schema; they stand before all others."""
 
 
@@ -27,7 +27,7 @@ def integers(answer: Answer) -> NDArray[np.int64]:
 
 def answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
     """An answer but for its integers, which lie from ``offset`` on in the other file. Privacy: none."""
-    if isinstance(answer, Quantiles | OpenValues):
+    if isinstance(answer, Bought):
         return bought_to_json(answer, offset)
     document: dict[str, Any] = {"charge": answer.charge, "merged": answer.merged}
     if not isinstance(answer, NoisyMarginal) and answer.children:
@@ -52,6 +52,8 @@ def bought_to_json(answer: Bought, offset: int) -> dict[str, Any]:
     document = {"charge": answer.charge, "column": answer.column, "offset": offset, "variance": str(answer.variance)}
     if isinstance(answer, Quantiles):
         return document | {"kind": "quantiles", "cells": int(answer.counts.size)}
+    if isinstance(answer, Sizes):
+        return document | {"kind": "person-sizes", "cells": int(answer.counts.size)}
     return document | {"kind": "open-set", "values": list(answer.values)}
 
 
@@ -66,8 +68,9 @@ def bought_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], cha
         raise ValueError
     if charges[charge].query != document["kind"]:
         raise ValueError
-    if document["kind"] == "quantiles":
-        return Quantiles(column, _slice(stored, offset, whole(document["cells"])), variance, charge)
+    if document["kind"] in ("quantiles", "person-sizes"):
+        kind = Quantiles if document["kind"] == "quantiles" else Sizes
+        return kind(column, _slice(stored, offset, whole(document["cells"])), variance, charge)
     values = texts(document["values"])
     if list(values) != sorted(set(values)):
         raise ValueError

@@ -15,7 +15,7 @@ from margent.privacy.budget import Budget
 from margent.release.promise import number, purposes, what_epsilon_means, what_was_spent, who_is_protected
 from margent.report.pages import page
 from margent.schema.fields import PersonUnit
-from margent.transcript import Transcript
+from margent.transcript import Quantiles, Sizes, Transcript
 
 BELIEFS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 """How likely a reader thought something before: the rows of the table of beliefs."""
@@ -126,6 +126,19 @@ def belief_words(share: Fraction | float) -> str:
     return f"{100 * float(share):.2g} %" if share < 0.995 else f"{100 * float(share):.1f} %"
 
 
+def _bought(transcript: Transcript) -> str:
+    """Which of the schema's facts came from the table after all, through noisy answers; empty where none did."""
+    parts = [
+        (f"the bins of {answer.column!r}" if isinstance(answer, Quantiles) else f"the values of {answer.column!r}")
+        for answer in transcript.bought
+        if not isinstance(answer, Sizes)
+    ]
+    if not parts:
+        return ""
+    told = " A value is told only where many units share it." if any("values" in part for part in parts) else ""
+    return f" But {', '.join(parts)} were found from the table through noisy answers, which are charged.{told}"
+
+
 def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, str]]:
     """The questions of SP 800-226 with this release's answers."""
     laws = sorted({charge.mechanism.replace("-", " ") for charge in transcript.charges})
@@ -146,7 +159,8 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "rows from noisy answers only.",
         "composition": f"By the {budget.accountant} account, every charge written before the data was looked at; "
         "releases under one budget file add up to its cap.",
-        "public": "The schema: names, types, categories, bounds and bins; its author answers for where they come from.",
+        "public": "The schema: names, types, categories, bounds and bins; its author answers for where they come from."
+        + _bought(transcript),
         "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: a "
         "cell that is never published as a value. None can stop a run or change its shape.",
         "utility": "release.html shows every noisy answer beside the synthetic table with its error; anything computed "

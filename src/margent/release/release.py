@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from margent.errors import TranscriptError, UsageError
+from margent.postprocessing.persons import person_ids
 from margent.privacy.budget import Budget
 from margent.release.charge_json import charge_to_json
 from margent.release.folder import internal_files, whole_folder
@@ -74,6 +75,12 @@ class Release:
     def rows(self) -> int:
         """Number of synthetic records."""
         return int(self.codes.shape[0])
+
+    @cached_property
+    def persons(self) -> NDArray[np.int64] | None:
+        """The id of each row, where it was bought how many rows persons have; else None: each row has its own."""
+        sizes = self.transcript.sizes
+        return None if sizes is None else person_ids(sizes.counts, self.rows, self.seed)
 
     @property
     def charges(self) -> list[dict[str, Any]]:
@@ -147,7 +154,8 @@ class Release:
         codec = Codec(self.transcript.schema)
         decode = codec.decode_text if text else codec.decode
         for first in range(0, max(self.rows, 1), BLOCK_ROWS):
-            yield decode(self.codes[first : first + BLOCK_ROWS], self.seed, first_row=first)
+            ids = None if self.persons is None else self.persons[first : first + BLOCK_ROWS]
+            yield decode(self.codes[first : first + BLOCK_ROWS], self.seed, first_row=first, persons=ids)
 
 
 def checked_format(kind: str) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from margent.schema.fields import Schema
 
 _ORDERED: tuple[FieldType, ...] = ("integer", "number", "date", "datetime", "time", "year", "yearmonth")
+MOST_SIZES = 1000
+"""Rows of a person up to which a table of persons by their number of rows makes sense."""
 _NUMERIC: tuple[FieldType, ...] = ("integer", "number", "year")
 
 
@@ -40,6 +42,17 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
     person: str | None = getattr(unit, "field", None)
     if person is not None and person not in {field.name for _, field in fields}:
         faults.append(Fault("/margent/unit/field", f"{person!r} is not a field; name the field with the person's id"))
+    return faults
+
+
+def size_faults(max_rows: int, person: str, fields: Sequence[Field]) -> list[Fault]:
+    """What is wrong where ids are to group rows: nobody would see it, or the table of sizes would be huge."""
+    faults = []
+    if any(field.name == person and field.role != "identifier" for field in fields):
+        message = f"ids that group rows are written for {person!r}: its role must be identifier"
+        faults.append(Fault("/margent/unit/sizes", message))
+    if max_rows > MOST_SIZES:
+        faults.append(Fault("/margent/unit/sizes", f"are bought for at most {MOST_SIZES:,} rows of a person"))
     return faults
 
 

@@ -32,11 +32,12 @@ from margent.schema.codec_differences import (
 from margent.schema.codec_writing import ColumnWriter, identifiers
 from margent.schema.differences import Positions, base_order
 from margent.schema.domain import Domain
-from margent.schema.fields import Schema
+from margent.schema.fields import PersonUnit, Schema
 from margent.schema.labels import code_labels
 from margent.schema.layout import Layout, layout_of
 
 Codes = NDArray[np.uint16] | NDArray[np.uint32]
+Ids = NDArray[np.int64]
 
 
 class Values(Protocol):
@@ -175,22 +176,27 @@ class Codec:
             return ColumnReader(layout)
         return DifferenceReader(layout, self._dates_of(layout), self._dates_of(self._by_name[relative.field]))
 
-    def decode(self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0) -> Any:
+    def decode(
+        self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0, persons: Ids | None = None
+    ) -> Any:
         """A typed table of records; Arrow types, categories and nullability come from the schema alone.
 
         Values are drawn inside their bin as the field says (`margent.schema.drawing`), each by its own word of the
         public stream for (seed, column, row), dates that are relative to others after those: rows may be decoded in
         blocks of any size, told by ``first_row``, and give the same bytes.
+        ``persons`` are the ids to write for the protected person; without them every row has its own number.
         In Arrow every missing cell is null; in text each is its own first token.
 
         Shapes: (n, d) codes -> n rows with every output column in schema order.
         Privacy: none: post-processing.
         """
-        return self._table(codes, seed, first_row, text=False)
+        return self._table(codes, seed, first_row, persons, text=False)
 
-    def decode_text(self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0) -> Any:
+    def decode_text(
+        self, codes: NDArray[np.integer[Any]], seed: int, *, first_row: int = 0, persons: Ids | None = None
+    ) -> Any:
         """The same records as `decode` spelled as text, the way the schema says a CSV spells them."""
-        return self._table(codes, seed, first_row, text=True)
+        return self._table(codes, seed, first_row, persons, text=True)
 
     @cached_property
     def arrow_schema(self) -> Any:
@@ -224,10 +230,13 @@ class Codec:
         kinds = {field.name: field.type for field in self.schema.fields}
         return pa.int64() if kinds[name] == "integer" else pa.string()
 
-    def _table(self, codes: NDArray[np.integer[Any]], seed: int, first_row: int, *, text: bool) -> Any:
+    def _table(
+        self, codes: NDArray[np.integer[Any]], seed: int, first_row: int, persons: Ids | None, *, text: bool
+    ) -> Any:
         if codes.ndim != 2 or codes.shape[1] != len(self.domain.names):
             raise ValueError(f"codes must have shape (rows, {len(self.domain.names)})")
-        schema, columns = self.arrow_schema, []
+        schema, unit = self.arrow_schema, self.schema.unit
+        columns: list[Any] = []
         if text:
             schema = pa.schema([pa.field(name, pa.string()) for name in schema.names])
         dates = self._dates(codes, seed, first_row)
@@ -238,6 +247,8 @@ class Codec:
             elif name in self._writers:
                 own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
                 columns.append(self._writers[name].column(own, seed, first_row, text=text))
+            elif persons is not None and isinstance(unit, PersonUnit) and unit.field == name:
+                columns.append(pa.array(persons, pa.int64()).cast(schema.field(name).type))
             else:
                 columns.append(identifiers(len(codes), first_row).cast(schema.field(name).type))
         return pa.Table.from_arrays(columns, schema=schema)

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from margent.errors import Fault, SchemaError
 from margent.schema.block_json import read_missing
-from margent.schema.check import schema_faults
+from margent.schema.check import schema_faults, size_faults
 from margent.schema.field_json import read_field
 from margent.schema.parts import Field, FieldType, MissingToken
 from margent.schema.strict_json import Members, strict_faults
@@ -29,10 +29,15 @@ DEFAULT_MISSING = (MissingToken(""),)
 
 @dataclass(frozen=True, slots=True)
 class PersonUnit:
-    """The person whose id stands in ``field`` is protected; at most ``max_rows`` of their rows are counted."""
+    """The person whose id stands in ``field`` is protected; at most ``max_rows`` of their rows are counted.
+
+    With ``sizes``, how many persons have 1, 2, ... ``max_rows`` rows is bought, and the ids that are written group rows
+    in these proportions; without, every row gets an id of its own.
+    """
 
     field: str
     max_rows: int
+    sizes: bool = False
 
 
 Unit = Literal["row"] | PersonUnit
@@ -71,6 +76,8 @@ class Schema:
             faults.append(Fault("/margent/unit", 'must be "row" or PersonUnit(field, max_rows)'))
         elif isinstance(self.unit, PersonUnit) and self.unit.max_rows < 1:
             faults.append(Fault("/margent/unit/maxRows", "must be at least 1"))
+        elif isinstance(self.unit, PersonUnit) and self.unit.sizes:
+            faults += size_faults(self.unit.max_rows, self.unit.field, self.fields)
         if not self.fields:
             faults.append(Fault("/fields", "is empty; a table has at least one field"))
         if faults:

@@ -109,11 +109,14 @@ def _unit(block: Members) -> Unit | None:
         return None
     if isinstance(given, Mapping):
         inner = Members(given, "/margent/unit", block.faults)
-        inner.refuse_unknown(("field", "maxRows"), {})
+        inner.refuse_unknown(("field", "maxRows", "sizes"), {})
         field, rows = inner.text("field"), inner.whole("maxRows", 1, 2**31)
         if inner.sound and (field is None or rows is None):
             inner.fault(None, 'a person needs "field" (the id column) and "maxRows" (rows kept of each person)')
-        return PersonUnit(field, rows) if field is not None and rows is not None else None
+        sizes = inner.flag("sizes")
+        if not inner.sound:
+            return None
+        return PersonUnit(field, rows, sizes) if field is not None and rows is not None else None
     question = 'who is protected? "row", or {"field": ..., "maxRows": k} for a person\'s rows'
     block.fault("unit" if "unit" in block else None, question if "unit" in block else f'needs "unit": {question}')
     return None

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.schema.fields import Schema
+from margent.schema.fields import PersonUnit, Schema
 from margent.schema.parts import Field, ListedValue, MissingToken, QuantileBins
 from margent.schema.quantile_grid import cells_of, gridded, with_bins
-from margent.transcript import Bought, OpenValues, Quantiles
+from margent.transcript import Bought, OpenValues, Quantiles, Sizes
 
 NOTHING_KEPT = ("other", "other values", "no value was kept")
 """The one value of an open set of which nothing was kept and that names none itself: the first that is no token."""
@@ -60,9 +60,13 @@ def settled(schema: Schema, bought: Sequence[Bought]) -> Schema:
     Privacy: none: post-processing of noisy answers.
     Raises: ValueError where the answers are not those that the schema asks for.
     """
-    answers: Mapping[str, Bought] = {answer.column: answer for answer in bought}
+    sizes = [answer for answer in bought if isinstance(answer, Sizes)]
+    wanted = isinstance(schema.unit, PersonUnit) and schema.unit.sizes
+    if len(sizes) != wanted or any(answer.counts.size != schema.person_rows for answer in sizes):
+        raise ValueError("the answers are not those that the schema asks for")
+    answers: Mapping[str, Bought] = {answer.column: answer for answer in bought if not isinstance(answer, Sizes)}
     asked = [field.name for field in schema.modelled if asks_to_buy(field)]
-    if len(answers) != len(bought) or set(answers) != set(asked):
+    if len(answers) != len(bought) - len(sizes) or set(answers) != set(asked):
         raise ValueError("the answers are not those that the schema asks for")
     if not asked:
         return schema
@@ -86,6 +90,8 @@ def planned(schema: Schema) -> Schema:
         names = [f"value {number}" for number in range(1, field.open_set.most + len(taken) + 1)]
         free = tuple(name for name in names if name not in taken)[: field.open_set.most]
         answers.append(OpenValues(field.name, free, np.zeros(len(free), dtype=np.int64), **one))  # type: ignore[arg-type]
+    if isinstance(schema.unit, PersonUnit) and schema.unit.sizes:
+        answers.append(Sizes(schema.unit.field, np.zeros(schema.unit.max_rows, dtype=np.int64), **one))  # type: ignore[arg-type]
     return settled(schema, answers)
 
 

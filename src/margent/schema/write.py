@@ -37,6 +37,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     block: dict[str, Any] = {"unit": "row"}
     if schema.unit != "row":
         block["unit"] = {"field": schema.unit.field, "maxRows": schema.unit.max_rows}
+        block["unit"] |= {"sizes": True} if schema.unit.sizes else {}
     if schema.rules:
         block["rules"] = [dict(rule) for rule in schema.rules]
     if schema.provenance is not None:
