@@ -16,9 +16,10 @@ Gaussian noise is priced by L2, Laplace noise by L1, a choice by how far one sco
 
 A *lattice* is the unit in which the exact answer is an integer; noise is drawn, and privacy priced, in that
 unit. Every entry is proved (``proofs/marginal.md``, ``proofs/independence.md``, ``proofs/indif.md``, ``proofs/r.md``,
-``proofs/f.md``, ``proofs/mutual-information.md``, ``proofs/person.md``) and held against brute force over all small tables, whose
-largest change it exceeds by at most a tenth (``tests/privacy/test_sensitivity.py``,
-``tests/privacy/test_dependence_sensitivity.py``, ``tests/privacy/test_f_sensitivity.py``; but for mutual information of two records).
+``proofs/f.md``, ``proofs/mutual-information.md``, ``proofs/person.md``) and held against brute force over all small
+tables, whose largest change it exceeds by at most a tenth (``tests/privacy/test_sensitivity.py``,
+``tests/privacy/test_dependence_sensitivity.py``, ``tests/privacy/test_f_sensitivity.py``; but for mutual information of
+two records).
 """
 
 from __future__ import annotations
