@@ -35,9 +35,9 @@ class FullTable:
             sizes = ", ".join(f"{name!r} ({domain.size(name):,})" for name in names[:8])
             more = f" and {len(names) - 8} more columns" if len(names) > 8 else ""
             raise PlanError(
-                f"method {self.name!r} counts all columns in one table, which would have {shown(cells)} cells, and the cap "
-                f"is {self.max_cells:,}: columns (codes) {sizes}{more}; drop columns, give them fewer codes, or take "
-                "another method"
+                f"method {self.name!r} counts all columns in one table, which would have {shown(cells)} cells, and the "
+                f"cap is {self.max_cells:,}: columns (codes) {sizes}{more}; drop columns, give them fewer codes, or "
+                "take another method"
             )
         law = marginal_law(budget.total, budget.neighbors, budget.account) if names else None
         return (Stage("table of all columns", Fraction(1), len(names[:1]), cells, cells, law),)

@@ -88,7 +88,7 @@ class PrivBayes:
                 largest=largest,
                 cells=max(largest, min(self.limits.cells, self.limits.candidates * largest)),
                 law=None,
-                note=f"a choice a column among at most {self.limits.candidates:,} sets of parents, by score {self.score}",
+                note=f"a choice a column among at most {self.limits.candidates:,} parent sets, by score {self.score}",
                 scores=True,
             ),
             Stage(
@@ -98,8 +98,8 @@ class PrivBayes:
                 largest=largest,
                 cells=(many + 1) * largest,
                 law=marginal_law(budget.total * share / (many + 1), budget.neighbors, budget.account),
-                note=f"of a column and its parents; an average cell holds {self.theta:g} times its mean absolute noise; a table "
-                "inside another one is not bought",
+                note=f"of a column and its parents; an average cell holds {self.theta:g} times its mean absolute noise; "
+                "a table inside another one is not bought",
             ),
         )
 
@@ -141,7 +141,7 @@ class PrivBayes:
         )
 
     def useful_cells(self, curator: Curator, columns: Sequence[str], total: float, share: Fraction) -> int:
-        """Most cells c of a theta-useful table: total / c >= theta E|noise|, where equal parts of ``share`` buy the noise.
+        """Most cells c of a theta-useful table: total / c >= theta E|noise|, noise as equal parts of ``share`` buy.
 
         d columns have d - 1 tables, and c is at most ``max_cells``; where all columns are binary and have k parents
         d - k, c = 2^(k + 1), for the largest k that allows.
