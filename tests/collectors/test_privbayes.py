@@ -121,7 +121,9 @@ def test_the_first_column_follows_a_public_rule() -> None:
 
 
 def test_columns_are_all_there_and_parents_come_first() -> None:
-    about = Schema([Category("k", ["only"], required=True, unlisted={"to": "only"}), *schema(*SIZES).fields], unit="row")
+    about = Schema(
+        [Category("k", ["only"], required=True, unlisted={"to": "only"}), *schema(*SIZES).fields], unit="row"
+    )
     columns = [np.zeros(3_000, dtype=np.int64), *dependent(3_000, SIZES)]
     for epsilon in (0.01, 1, 50):
         budget = Budget(epsilon)

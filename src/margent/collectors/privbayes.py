@@ -98,7 +98,7 @@ class PrivBayes:
                 largest=largest,
                 cells=(many + 1) * largest,
                 law=marginal_law(budget.total * share / (many + 1), budget.neighbors, budget.account),
-                note=f"of a column and its parents; an average cell holds {self.theta:g} times its mean absolute noise; "
+                note=f"of a column and its parents; an average cell holds {self.theta:g} times its noise; "
                 "a table inside another one is not bought",
             ),
         )
