@@ -26,6 +26,7 @@ from margent.privacy.requests import PublicTables
 from margent.privacy.scores import majority, mutual_information, total_variation
 from margent.progress import silent
 from margent.release.measurements import measurement_files, read_measurements
+from margent.release.summary import coarsened_columns
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain
 from margent.schema.generalization import hierarchy_merges
@@ -271,6 +272,7 @@ def test_levels_are_written_read_replayed_and_built_from(accountant: str, tmp_pa
         (tmp_path / name).write_bytes(content)
     again = read_measurements(tmp_path)
     assert again.structure == made.structure
+    assert coarsened_columns(made) == []
     assert measurement_files(collector.collect(ReplayCurator(again), budget)) == measurement_files(made)
     sizes = dict(zip(made.domain.names, made.domain.sizes, strict=True))
     real = np.stack(columns, axis=1)
