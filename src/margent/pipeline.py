@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from margent.conditions import drawn_under, read_conditions
 from margent.counts.capacity import table_people
@@ -31,6 +32,9 @@ from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.transcript import Transcript
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MAX_ROWS = 2**31
 MOST_PEOPLE = 2**36
 MOST_ROWS_UNASKED = 10**8
@@ -44,6 +48,7 @@ class Measured:
     transcript: Transcript
     kind: str
     dialect: ReadOptions
+    declared: pa.Schema | None = None
 
 
 def synthesize(
@@ -99,6 +104,7 @@ def synthesize(
         seed=seed,
         kind=measured.kind,
         dialect=measured.dialect,
+        declared=measured.declared,
         progress=progress,
     )
 
@@ -131,7 +137,8 @@ def measure(
             budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look
         curator = DataCurator(schema, counts, Ledger(budget), progress=progress)
         transcript = chosen.collector.collect(curator, budget)  # privacy is spent here, and nowhere else
-        return Measured(replace(transcript, run=run), source.kind, read)
+        declared = source.declared if read.container_types else None
+        return Measured(replace(transcript, run=run), source.kind, read, declared)
 
 
 def from_transcript(
@@ -145,9 +152,12 @@ def from_transcript(
     seed: int | None = None,
     kind: str = "csv",
     dialect: ReadOptions | None = None,
+    declared: pa.Schema | None = None,
     progress: Progress = silent,
 ) -> Release:
     """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
+
+    ``declared`` are column types to follow in a Parquet or Arrow file (`margent.schema.stored`).
 
     Privacy: none: post-processing. ``budget`` is what the release states, so it must be one that paid for the answers.
     Of ``settings`` those of the synthesizer count. ``where`` asks for records that meet conditions, such as ``sex=F``
@@ -174,6 +184,7 @@ def from_transcript(
         seed=seed,
         kind=kind,
         dialect=dialect or ReadOptions(),
+        declared=declared,
     )
 
 

@@ -227,5 +227,6 @@ def test_every_pandas_dtype_of_the_shared_case_is_read() -> None:
         rows = rows_of(source)
     assert len(rows) == 4
     assert rows[0][:5] == (1, 1, 0.5, True, "x")
+    schema = names_only(*names, "dur")
     with pytest.raises(SchemaError, match=r"dur: .*duration"):
-        open_table(path, names_only(*names, "dur"))
+        open_table(path, schema)

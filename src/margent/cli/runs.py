@@ -178,7 +178,7 @@ def resample(
     from margent.methods import synthesizer_named
     from margent.pipeline import checked_rows, checked_seed, from_transcript
     from margent.release.folder import refuse_existing
-    from margent.release.release import checked_format, dialect_of, read_release
+    from margent.release.release import checked_format, dialect_of, read_release, types_of
     from margent.settings import require_known
 
     count, sampling_seed = (
@@ -206,6 +206,7 @@ def resample(
             seed=sampling_seed,
             kind=summary["format"],
             dialect=dialect_of(summary),
+            declared=types_of(summary),
             progress=progress,
         )
         release.save(out, file_format=file_format)

@@ -45,7 +45,7 @@ def open_parquet(path: Path, schema: Schema) -> OpenTable:
             yield from _parquet_batches(part.snapshot.path, wanted)
             part.snapshot.check()
 
-    return OpenTable("parquet", tuple(first.names), wanted, read)
+    return OpenTable("parquet", tuple(first.names), wanted, read, declared=first)
 
 
 def open_ipc(path: Path, kind: str, schema: Schema) -> OpenTable:
@@ -65,7 +65,7 @@ def open_ipc(path: Path, kind: str, schema: Schema) -> OpenTable:
         yield from _ipc_batches(path, places)
         snapshot.check()
 
-    return OpenTable(kind, tuple(declared.names), wanted, read)
+    return OpenTable(kind, tuple(declared.names), wanted, read, declared=declared)
 
 
 def declared_types(path: Path, kind: str) -> Any:

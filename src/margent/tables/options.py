@@ -51,7 +51,8 @@ class ReadOptions:
     names the columns; without it the columns are the schema's, in its order. ``max_record_bytes``: of a
     longer record the first line counts as one whose cells are absent. ``kind``: the kind of file, where the
     suffix does not say. ``spool``: whether a one-shot stream may be copied to a temporary file that only its
-    owner can read, in ``spool_folder`` (by default the system's).
+    owner can read, in ``spool_folder`` (by default the system's). ``container_types``: whether the column types
+    that a Parquet or Arrow file declares are as public as its column names, so that the output may follow them.
 
     Units: ``max_record_bytes`` in bytes of UTF-8.
     Privacy: none: public facts. None of it is ever guessed from the table.
@@ -69,6 +70,7 @@ class ReadOptions:
     kind: str | None = None
     spool: bool = True
     spool_folder: Path | None = None
+    container_types: bool = True
 
     def __post_init__(self) -> None:
         """Check every option; raise one UsageError for all that are off."""
