@@ -28,6 +28,7 @@ from margent.schema.check import unsupported
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
 from margent.settings import NO_SETTINGS, Settings, configured
+from margent.strict import require_listed
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.transcript import Transcript
@@ -63,6 +64,7 @@ def synthesize(
     seed: int | None = None,
     read: ReadOptions | None = None,
     expect_people: int | None = None,
+    strict: bool = False,
     progress: Progress = silent,
 ) -> Release:
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
@@ -73,7 +75,8 @@ def synthesize(
     ``rows`` defaults to the noisy number of records; ``seed`` (default: a
     fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
     ``expect_people`` (about how many there are, from public knowledge; default a million) sizes what is held in
-    memory.
+    memory. ``strict`` refuses a table with malformed records or cells that the schema does not list, before the charge:
+    that refusal, and its absence, depend on the rows and are outside of the promise.
 
     Shapes: the release has ``rows`` records and every output column of the schema.
     Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it. All
@@ -93,6 +96,7 @@ def synthesize(
         rows=rows,
         read=read,
         expect_people=expect_people,
+        strict=strict,
         progress=progress,
     )
     return from_transcript(
@@ -120,6 +124,7 @@ def measure(
     rows: int | None = None,
     read: ReadOptions | None = None,
     expect_people: int | None = None,
+    strict: bool = False,
     progress: Progress = silent,
 ) -> Measured:
     """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
@@ -131,7 +136,11 @@ def measure(
     budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
     _require_budget_file(budget_file)
     with open_table(table, schema, read) as source:
-        counts = StreamedCounts(_counted_rows(source, schema, expect_people, read), Codec(schema))
+        codec = Codec(schema)
+        counts = StreamedCounts(_counted_rows(source, schema, expect_people, read), codec)
+        if strict:
+            progress("checking rows", None)
+            require_listed(source, codec)  # by request only: the one refusal that depends on rows
         run = secrets.token_hex(16)
         if budget_file is not None:
             budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look

@@ -107,8 +107,6 @@ def test_a_column_is_nullable_where_schema_or_container_say_so(required: bool, n
     assert stored_schema(codec, declared).field("x").nullable is (nullable or not required)
 
 
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(KEPT), st.integers(0, 2**32))
 def test_no_value_changes_on_the_way(case: tuple[Any, Any], seed: int) -> None:
@@ -144,7 +142,8 @@ def test_types_are_read_back_from_their_texts() -> None:
 
 
 def test_odd_texts_are_no_type() -> None:
-    odd = {name: name for name in ("", "list<item: int8>", "timestamp[h]", "decimal128(x, 2)", "decimal128(9, 2", "uint")}
+    texts = ("", "list<item: int8>", "timestamp[h]", "decimal128(x, 2)", "decimal128(9, 2", "uint")
+    odd = {text: text for text in texts}
     assert len(schema_of_texts(odd)) == 0
 
 

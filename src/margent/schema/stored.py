@@ -46,10 +46,7 @@ def stored_schema(codec: Codec, declared: Any) -> Any:
     layouts = {layout.field.name: layout for layout in codec.layouts}
     found = {item.name: item for item in declared}
     return pa.schema(
-        [
-            _kept(own, found[own.name], layouts.get(own.name)) if own.name in found else own
-            for own in codec.arrow_schema
-        ]
+        [_kept(own, found[own.name], layouts.get(own.name)) if own.name in found else own for own in codec.arrow_schema]
     )
 
 
@@ -181,7 +178,7 @@ def _holds_integers(declared: Any, layout: Layout | None) -> bool:
         return (-half <= low and high < half) if signed else (low >= 0 and high < 2 * half)
     if pa.types.is_decimal(declared) and declared.scale >= 0:
         return max(-low, high) < 10 ** (declared.precision - declared.scale)
-    return layout is not None and pa.types.is_duration(declared)
+    return layout is not None and bool(pa.types.is_duration(declared))
 
 
 def _holds_decimals(declared: Any, layout: Layout) -> bool:
@@ -195,7 +192,7 @@ def _holds_decimals(declared: Any, layout: Layout) -> bool:
     if pa.types.is_floating(declared):
         return bool(most < 10 ** _MOST_DIGITS[declared])
     if pa.types.is_decimal(declared) and declared.scale >= decimals:
-        return most * 10 ** (declared.scale - decimals) < 10**declared.precision
+        return bool(most * 10 ** (declared.scale - decimals) < 10**declared.precision)
     return False
 
 
@@ -239,4 +236,3 @@ def _stored(column: Any, kind: Any) -> Any:
     if kind == pa.string_view():
         return column.cast(pa.string()).cast(kind)
     return column.cast(kind)
-
