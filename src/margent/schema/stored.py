@@ -177,7 +177,7 @@ def _holds_integers(declared: Any, layout: Layout | None) -> bool:
         half = 2 ** (declared.bit_width - 1)
         return (-half <= low and high < half) if signed else (low >= 0 and high < 2 * half)
     if pa.types.is_decimal(declared) and declared.scale >= 0:
-        return max(-low, high) < 10 ** (declared.precision - declared.scale)
+        return bool(max(-low, high) < 10 ** (declared.precision - declared.scale))
     return layout is not None and bool(pa.types.is_duration(declared))
 
 

@@ -16,8 +16,8 @@ def to_kind(table: pa.Table, kind: str) -> Any:
     """The same rows, columns, order of categories and missing cells as another library's table.
 
     pandas: nullable ``Int64`` (of the column's width), ``boolean`` (``bool`` where no cell can be missing),
-    ``CategoricalDtype`` with its order, dates as ``datetime64``, numbers as floats with NaN where missing. duckdb: a relation on the default
-    connection.
+    ``CategoricalDtype`` with its order, dates as ``datetime64``, numbers as floats with NaN where missing. duckdb: a
+    relation on the default connection.
 
     Privacy: none: synthetic tables only come here.
     Raises: UsageError when there is no such kind.
