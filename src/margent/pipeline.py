@@ -36,7 +36,7 @@ from margent.transcript import Transcript
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_ROWS = 2**31
+MAX_ROWS = 2**31 - 1
 MOST_PEOPLE = 2**36
 MOST_ROWS_UNASKED = 10**8
 """Where nobody says how many rows to write, the noisy number of records, but never more than this."""
@@ -245,7 +245,7 @@ def checked_rows(rows: int | None) -> int | None:
     """Return a number of output rows that makes sense, or None for the noisy total.
 
     Privacy: none.
-    Raises: UsageError when it is not a whole number in 0 .. 2^31.
+    Raises: UsageError when it is not a whole number in 0 .. 2^31 - 1.
     """
     if rows is None:
         return None

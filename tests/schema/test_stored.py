@@ -50,6 +50,7 @@ KEPT = [
     (DateTime("x", "2020-01-01", "2020-12-31", bins="year", time_zone="UTC"), pa.timestamp("s", "UTC")),
     (Time("x", "00:00:00", "23:59:59", bins="hour"), pa.time64("ns")),
     (Identifier("x"), pa.large_string()),
+    (Identifier("x"), pa.int64()),
 ]
 
 NOT_KEPT = [
@@ -63,6 +64,8 @@ NOT_KEPT = [
     (Integer("x", 0, 9), pa.null(), pa.int64()),
     (Number("x", 0, 9, bins=3), pa.int64(), pa.float64()),
     (Boolean("x"), pa.int64(), pa.bool_()),
+    (Identifier("x"), pa.float64(), pa.int64()),
+    (Identifier("x"), pa.int16(), pa.int64()),
     (Boolean("x"), pa.string(), pa.bool_()),
     (LETTERS, pa.int64(), pa.dictionary(pa.int32(), pa.string())),
     (Number("x", 0, 5000, bins=5, decimals=3), pa.float32(), pa.float64()),

@@ -23,7 +23,7 @@ _MOST_DIGITS = {pa.float16(): 3, pa.float32(): 6, pa.float64(): 15}
 
 _NANOSECOND_YEARS = (1678, 2261)
 _FEW = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_IDENTIFIERS = (-(2**31), 2**31)
+_IDENTIFIERS = (1, 2**31 - 1)
 
 
 def stored_schema(codec: Codec, declared: Any) -> Any:
@@ -136,6 +136,11 @@ def _kept(own: Any, declared: Any, layout: Layout | None) -> Any:
 
 
 def _kept_type(own: Any, declared: Any, layout: Layout | None) -> Any:
+    if layout is None and pa.types.is_string(own) and pa.types.is_floating(declared):
+        # Ids are whole numbers; that the table's are floats may come from a single missing one.
+        return pa.int64()
+    if layout is None and pa.types.is_string(own) and pa.types.is_integer(declared):
+        return declared if _holds_integers(declared, None) else pa.int64()
     if pa.types.is_dictionary(own) or pa.types.is_string(own):
         return _kept_text(own, declared, 0 if layout is None else layout.values)
     if pa.types.is_integer(own):
