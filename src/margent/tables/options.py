@@ -130,6 +130,10 @@ def kind_of_path(path: Path, options: ReadOptions) -> str:
     for suffix in sorted(kinds, key=len, reverse=True):
         if name.endswith(suffix):
             return kinds[suffix]
+    if name.endswith((".bz2", ".xz", ".lz4", ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".z", ".br")):
+        raise TableError(
+            f"{path}: files compressed in this way are not read: unpack the file, or compress it as .csv.gz or .csv.zst"
+        )
     if name.endswith((".xls", ".xlsx", ".xlsm", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".json", ".jsonl")):
         raise TableError(f"{path}: files of this kind are not read: save the table as CSV or Parquet first")
     raise TableError(
