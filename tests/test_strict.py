@@ -52,7 +52,7 @@ def test_a_table_that_breaks_the_schema_is_refused_before_any_charge_and_only_th
     monkeypatch.setattr(ledger.Ledger, "spend", spend)
     assert synthesize(people_csv, people_schema, tmp_path / "OUT", "--strict") == 3
     said = capsys.readouterr().err
-    assert "DATA-DEPENDENT" in said
+    assert "DATA-DEPENDENT" in said.replace("- ", "-"), "wherever the line is broken"
     assert "1 fault:" in said
     assert f"  {column}: " in said
     assert words in said
@@ -112,4 +112,4 @@ def test_the_help_says_what_it_costs(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["synthesize", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "--strict Refuse, before the charge" in said
-    assert "DATA-DEPENDENT" in said
+    assert "DATA-DEPENDENT" in said.replace("- ", "-"), "wherever the line is broken"

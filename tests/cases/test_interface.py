@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import subprocess
@@ -21,7 +22,7 @@ from margent.methods import method_named
 from margent.pipeline import measure
 from margent.progress import silent
 from margent.schema.read import schema_from_json
-from tests.cases.inputs import SCHEMAS, Made, given, role, schema_file, synthesize
+from tests.cases.inputs import SCHEMAS, Made, given, listed, role, schema_file, synthesize
 from tests.cases.test_contents import measured
 
 BANNER = "not differentially private"
@@ -143,6 +144,36 @@ def test_43_a_saved_release_holds_no_value_and_works_elsewhere(tmp_path: Path) -
     facts = made.out / "measurements" / "transcript.json"
     facts.write_text(json.dumps(json.loads(facts.read_text()) | {"version": 4711}))
     assert run(["resample", str(made.out), "-o", str(tmp_path / "NEWER")]) == 3
+
+
+def test_45_rows_under_each_condition_in_order_and_for_free(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One run a condition; each table holds its rows, and the impossible one leaves nothing."""
+    fields = [*SCHEMAS["39"][:2], listed("edu", ["lo", "mid", "hi"], categoriesOrdered=True)]
+    # More rows than the eight, some of each condition that can be met: what the model does not hold is refused.
+    lines = given("45").read_text().splitlines()
+    (tmp_path / "t.csv").write_text("\n".join([lines[0], *[*lines[1:], "F,40,", "M,30,mid"] * 30, ""]))
+    made = synthesize(tmp_path / "t.csv", fields, tmp_path, epsilon="20")
+    charges = (made.out / "charges.json").read_bytes()
+    with given("45", "conditions.csv").open(newline="") as file:
+        conditions = list(csv.DictReader(file))
+    assert len(conditions) == 4
+    for place, condition in enumerate(conditions):
+        out = tmp_path / f"C{place}"
+        words = f"sex={condition['sex']},edu={condition['edu']}"
+        arguments = ["resample", str(made.out), "--where", words, "--rows", condition["n"], "-o", str(out)]
+        capsys.readouterr()
+        if condition["sex"] not in ("F", "M"):
+            assert run(arguments) == 2
+            said = capsys.readouterr().err
+            assert "'sex'" in said
+            assert "'F', 'M'" in said
+            assert not out.exists()
+            continue
+        assert run(arguments) == 0
+        with (out / "synthetic.csv").open(newline="") as file:
+            rows = [(row["sex"], row["edu"]) for row in csv.DictReader(file)]
+        assert rows == [(condition["sex"], condition["edu"])] * int(condition["n"])
+        assert (out / "charges.json").read_bytes() == charges, "nothing is added to what was spent"
 
 
 @pytest.mark.parametrize("name", ["synth.csv", "synth_empty.csv", "synth_identical.csv"])
