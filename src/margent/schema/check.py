@@ -57,8 +57,6 @@ def unsupported(schema: Schema) -> list[Fault]:
     Privacy: none: a function of the schema.
     """
     faults: list[Fault] = []
-    if schema.rules:
-        faults.append(Fault("/margent/rules", "rules cannot be kept yet; take them out to go on without them"))
     for place, field in enumerate(schema.fields):
         faults += unsupported_parts(field, f"/fields/{place}")
     return faults

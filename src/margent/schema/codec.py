@@ -21,7 +21,8 @@ from margent.schema.cells import absent, is_text, plain
 from margent.schema.check import unsupported_parts
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.codec_categories import NO_CODE, ListedTexts
-from margent.schema.codec_writing import ColumnWriter, identifiers
+from margent.schema.codec_joint import JointValues
+from margent.schema.codec_writing import ColumnWriter, identifiers, row_words
 from margent.schema.domain import Domain
 from margent.schema.fields import Schema
 from margent.schema.labels import code_labels
@@ -151,8 +152,11 @@ class Codec:
         column, row): rows may be decoded in blocks of any size, told by ``first_row``, and give the same bytes.
         In Arrow every missing cell is null; in text each is its own first token.
 
+        Values that rules between columns link are drawn together, so that every row obeys every rule.
+
         Shapes: (n, d) codes -> n rows with every output column in schema order.
         Privacy: none: post-processing.
+        Raises: ValueError where a code is out of range or never written, or a row's codes break a rule.
         """
         return self._table(codes, seed, first_row, text=False)
 
@@ -187,10 +191,25 @@ class Codec:
         schema, columns = self.arrow_schema, []
         if text:
             schema = pa.schema([pa.field(name, pa.string()) for name in schema.names])
+        linked = self._linked(codes, seed, first_row)
         for name in schema.names:
             if name in self._writers:
                 own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
-                columns.append(self._writers[name].column(own, seed, first_row, text=text))
+                cells = self._writers[name].column(own, seed, first_row, text=text, linked=linked.get(name))
+                columns.append(cells)
             else:
                 columns.append(identifiers(len(codes), first_row).cast(schema.field(name).type))
         return pa.Table.from_arrays(columns, schema=schema)
+
+    def _linked(self, codes: NDArray[np.integer[Any]], seed: int, first_row: int) -> Mapping[str, NDArray[np.int64]]:
+        """The grid values of columns that rules link; none where there are no such rules."""
+        rulebook = self.schema.rulebook
+        if rulebook is None:
+            return {}
+
+        def words(name: str, attempt: int) -> NDArray[np.uint64]:
+            # The first words are those of a column that no rule links.
+            label = name if attempt == 0 else f"{name}\x1f{attempt}"
+            return row_words(seed, label, first_row, codes.shape[0])
+
+        return JointValues(rulebook, self.domain).indices(np.asarray(codes, dtype=np.int64), words)

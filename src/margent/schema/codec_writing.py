@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.codec_categories import ListedTexts
+from margent.schema.codec_joint import UNSET
 from margent.schema.codec_numbers import NumberAxis
 from margent.schema.layout import Layout
 from margent.stream import Stream
@@ -48,8 +49,18 @@ class ColumnWriter:
         numbers = [axis.scalar(special.text) for special in self.layout.special]
         return None if any(number is None for number in numbers) else numbers
 
-    def column(self, codes: NDArray[np.int64], seed: int, first_row: int, *, text: bool) -> Any:
+    def column(
+        self,
+        codes: NDArray[np.int64],
+        seed: int,
+        first_row: int,
+        *,
+        text: bool,
+        linked: NDArray[np.int64] | None = None,
+    ) -> Any:
         """The cells of rows first_row, first_row + 1, ... as an Arrow column.
+
+        ``linked``: grid values that rules between columns have chosen (`margent.schema.codec_joint`), `UNSET` where not.
 
         Raises: ValueError where a code is out of range or stands for unlisted cells, which are never written.
         """
@@ -65,6 +76,8 @@ class ColumnWriter:
         indices = np.zeros(codes.size, dtype=np.int64)
         if layout.values:
             indices = self.values.draw(chosen, row_words(seed, layout.field.name, first_row, codes.size))
+        if linked is not None:
+            indices = np.where(own & (linked != UNSET), linked, indices)
         if text:
             return self._texts(codes, own, self.values.axis.texts(indices))
         if self._special_values is None:
