@@ -104,9 +104,7 @@ def posterior(
     rough = {}
     for pair, table in pairs.items():
         prior = _closest(table, [by_latent[pair], flat[pair]])
-        rough[pair] = raked(pair, shrunk(table, prior, total), singles, total)
-        if zeros is not None:
-            rough[pair] = cleared(pair, rough[pair], zeros)
+        rough[pair] = cleared(pair, raked(pair, shrunk(table, prior, total), singles, total), zeros)
     # The noise of a table makes it look dependent, so edges are chosen by the scores, or by the fitted law.
     weights = {pair: distances.get(pair, _apart(by_latent[pair], flat[pair])) for pair in pairs}
     forest = spanning_forest(weights, rough, singles, domain)
@@ -121,19 +119,14 @@ def posterior(
             # A table is no prior for itself: the forest holds its edges' own noise.
             if best == "forest" and table.clique not in forest.edges:
                 priors.append(forest.table(table.clique, total))
-        posterior_counts = shrunk(table, _closest(table, priors), total)
-        if zeros is not None:
-            posterior_counts = within_zeros(table.clique, posterior_counts, zeros, total)
-        targets[table.clique] = norm_sub(posterior_counts, total)
+        targets[table.clique] = within_zeros(table.clique, shrunk(table, _closest(table, priors), total), zeros, total)
     filled = _unbought(evidence, set(pairs), distances, settings, total)
     for pair in filled:
         # The mixture may see dependence where there is none and the others miss some: their mean is safer than any.
         guess = forest.table(pair, total)
         if best == "latent":
             guess = (guess + latent.table(pair, total) + independence(pair, singles, total)) / 3
-        targets[pair] = guess
-    if zeros is not None:
-        targets = {names: cleared(names, table, zeros) for names, table in targets.items()}
+        targets[pair] = cleared(pair, guess, zeros)
     noises = sorted(MEAN_ABSOLUTE * float(np.sqrt(table.variance).sum()) / total for table in several)
     precise = bool(noises) and noises[len(noises) // 2] < PRECISE
     return Posterior(total, targets, frozenset(filled), precise, singles, latent, forest, best)

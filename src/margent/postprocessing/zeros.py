@@ -12,14 +12,14 @@ from margent.schema.domain import Clique
 Counts = NDArray[np.float64]
 
 
-def within_zeros(clique: Clique, values: Counts, zeros: StructuralZeros, total: float) -> Counts:
-    """The table projected to the simplex of the cells that rules allow; as it is where they allow all of its cells.
+def within_zeros(clique: Clique, values: Counts, zeros: StructuralZeros | None, total: float) -> Counts:
+    """The table projected to the simplex of the cells that rules allow: at least 0, sum ``total``.
 
     Units: records. Privacy: none: post-processing.
     """
-    mask = zeros.mask(clique)
+    mask = None if zeros is None else zeros.mask(clique)
     if mask is None:
-        return values
+        return norm_sub(values, total)
     allowed = np.broadcast_to(mask, values.shape)
     result = np.zeros_like(values)
     if allowed.any():
@@ -27,12 +27,12 @@ def within_zeros(clique: Clique, values: Counts, zeros: StructuralZeros, total: 
     return result
 
 
-def cleared(clique: Clique, values: Counts, zeros: StructuralZeros) -> Counts:
+def cleared(clique: Clique, values: Counts, zeros: StructuralZeros | None) -> Counts:
     """The table with its forbidden cells emptied and the others scaled up to its total.
 
     Units: records. Privacy: none: post-processing.
     """
-    mask = zeros.mask(clique)
+    mask = None if zeros is None else zeros.mask(clique)
     if mask is None:
         return values
     result: Counts = np.where(mask, values, 0.0)

@@ -71,7 +71,7 @@ class Factor:
         Shapes: one axis for each column of the factor that is among ``names``, in the factor's order.
         """
         others = tuple(axis for axis, name in enumerate(self.columns) if name not in names)
-        table = self.allowed.any(axis=others)
+        table = np.asarray(self.allowed.any(axis=others))
         if table.ndim == 0 or table.all():
             return None
         own = [classes for classes, name in zip(self.classes, self.columns, strict=True) if name in names]

@@ -54,11 +54,11 @@ def boxes_of(layout: Layout) -> Boxes:
     for first, stop in zip(cuts.first, stops, strict=True):
         inside = set(cuts.apart[bisect_left(cuts.apart, first) : bisect_left(cuts.apart, stop)])
         last = stop - 1
-        while first in inside:
-            first += 1
+        free = [index for index in range(first, first + len(inside) + 1) if index not in inside]
+        bottom = free[0]
         while last in inside:
             last -= 1
-        low.append(first)
+        low.append(bottom)
         high.append(last)
-        holes += sorted(index for index in inside if first < index < last)
+        holes += sorted(index for index in inside if bottom < index < last)
     return Boxes(cuts.grid, tuple(low), tuple(high), tuple(holes))

@@ -29,7 +29,7 @@ class JointValues:
     domain: Domain
 
     def indices(self, codes: Codes, words: Words) -> Mapping[str, Codes]:
-        """One grid index a row (`UNSET`, or of no meaning where the code stands for no value) for each of these columns.
+        """One grid index a row (`UNSET` or meaningless where the code stands for no value) for each of these columns.
 
         ``words(column, attempt)``: one word of public randomness a row.
 

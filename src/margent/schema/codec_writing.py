@@ -60,7 +60,7 @@ class ColumnWriter:
     ) -> Any:
         """The cells of rows first_row, first_row + 1, ... as an Arrow column.
 
-        ``linked``: grid values that rules between columns have chosen (`margent.schema.codec_joint`), `UNSET` where not.
+        ``linked``: grid values that rules between columns have chosen (`codec_joint`), `UNSET` where they have not.
 
         Raises: ValueError where a code is out of range or stands for unlisted cells, which are never written.
         """

@@ -89,7 +89,9 @@ def solution(
         if not open_columns:
             return {name: int(own.argmax()) for name, own in left.items()}
         wanted = preferred or {}
-        name = min(open_columns, key=lambda each: (each not in wanted or not left[each][wanted[each]], left[each].sum()))
+        name = min(
+            open_columns, key=lambda each: (each not in wanted or not left[each][wanted[each]], left[each].sum())
+        )
         code = int(left[name].argmax())
         if name in wanted and left[name][wanted[name]]:
             code = wanted[name]
@@ -131,7 +133,9 @@ def contradictions(
             core = _core(kept, domains)
             faults.append(_fault(core, pointers, "no row can obey"))
             removed.add(core[-1])
-        goals = [((name,), f"no value of {name!r} is left by") for name in domains if values[name]]
+        goals: list[tuple[tuple[str, ...], str]] = [
+            ((name,), f"no value of {name!r} is left by") for name in domains if values[name]
+        ]
         for placed in rules:
             if isinstance(placed.rule, Order | Sum | Equal):
                 goals.append((columns_of_rule(placed.rule), "unless a cell is missing, no row can obey"))

@@ -1,10 +1,10 @@
 """Conditions on the cell of one column, in a rule: which codes of the column meet them.
 
-    "never-married"                   the value
-    ["a", "b", null]                  one of these; null stands for a missing cell
-    {"atLeast": 15, "below": 65}      a range, of values in order; a missing cell or special code lies in none
-    {"missing": true}                 a missing cell
-    {"not": ...}                      anything else, missing cells included
+"never-married"                   the value
+["a", "b", null]                  one of these; null stands for a missing cell
+{"atLeast": 15, "below": 65}      a range, of values in order; a missing cell or special code lies in none
+{"missing": true}                 a missing cell
+{"not": ...}                      anything else, missing cells included
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def truth(condition: Condition, layout: Layout, pointer: str, faults: list[Fault
         first = layout.values + len(layout.special)
         code = np.arange(layout.size)
         missing: Truth = (code >= first) & (code < first + len(layout.missing))
-        return missing == condition.wanted
+        return missing if condition.wanted else ~missing
     if isinstance(condition, Within):
         return _within(condition, layout, pointer, faults)
     found = np.zeros(layout.size, dtype=np.bool_)
@@ -127,9 +127,11 @@ def truth(condition: Condition, layout: Layout, pointer: str, faults: list[Fault
             first = layout.values + len(layout.special)
             found[first : first + len(layout.missing)] = True
             continue
-        code = code_of_value(value, layout, pointer, faults)
-        sound = sound and code is not None
-        found[code or 0] |= code is not None
+        listed = code_of_value(value, layout, pointer, faults)
+        if listed is None:
+            sound = False
+        else:
+            found[listed] = True
     return found if sound else None
 
 
@@ -236,5 +238,3 @@ def _cut(layout: Layout, code: int, pointer: str, what: str) -> Fault:
         f"{what} lies inside the bin {label!r} of {layout.field.name!r}, which would have to obey and not to obey; "
         "list the edges of its bins and put one there",
     )
-
-

@@ -103,9 +103,7 @@ class System:
 
     def boxes(self, codes: Positions) -> tuple[Positions, Positions, Truth]:
         """Low and high ends and presence for rows of codes. Shapes: codes and results (k, n)."""
-        parts = [
-            (axis.low[own], axis.high[own], axis.present[own]) for axis, own in zip(self.axes, codes, strict=True)
-        ]
+        parts = [(axis.low[own], axis.high[own], axis.present[own]) for axis, own in zip(self.axes, codes, strict=True)]
         low, high, present = (np.stack(part) for part in zip(*parts, strict=True))
         return low, high, present
 
@@ -120,10 +118,11 @@ class System:
                 low[place] = np.where(here[place], axis.up(low[place]), low[place])
                 high[place] = np.where(here[place], axis.down(high[place]), high[place])
             sound &= ~((low > high) & here).any(axis=0)
-            moving = ((low != before[0]) | (high != before[1])).any(axis=0) & sound
+            moving: Truth = ((low != before[0]) | (high != before[1])).any(axis=0) & sound
             if not moving.any():
                 return sound
-        return sound & ~moving
+        settled: Truth = sound & ~moving
+        return settled
 
     def _round(self, low: Positions, high: Positions, here: Truth) -> None:
         for one, other, gap in self.orders:

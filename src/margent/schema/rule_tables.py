@@ -228,5 +228,3 @@ def too_large(pointer: str, layouts: Sequence[Layout]) -> Fault:
         f"links columns with {sizes} = {cells:,} combinations of codes, and at most {MOST_CELLS:,} can be kept; "
         "give these columns fewer bins or categories, or split the rule",
     )
-
-

@@ -159,7 +159,9 @@ def joints(rules: Sequence[Placed], layouts: Mapping[str, Layout]) -> tuple[list
         names = tuple(dict.fromkeys(name for placed in members for name in columns_of_rule(placed.rule)))
         axes = _axes([boxes_of(layouts[name]) for name in names], [layouts[name] for name in names])
         if axes is None:
-            faults.append(Fault(members[-1].pointer, "links columns with values too large to compare; narrow the bounds"))
+            faults.append(
+                Fault(members[-1].pointer, "links columns with values too large to compare; narrow the bounds")
+            )
             continue
         joint = Joint(names, _system(names, axes, members))
         if wide:

@@ -107,7 +107,7 @@ class Columns:
                 stream = Stream(seed, "unmerge", name, str(group))
                 records[place, where] = members[shuffled_codes(self.members[name][group], where.size, stream)]
         if self._full_rules is not None:
-            return self._full_rules.enforced(records.T, Stream(seed, "unmerge", "rules"))
+            return self._full_rules.enforced(records.T, Stream(seed, "unmerge", "rules"), self.working.groups)
         return records.T
 
 

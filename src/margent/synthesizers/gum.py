@@ -172,16 +172,17 @@ class GumModel:
             np.cumsum([0, *(target.size for target in targets)]),
         )
         state = stream.words(1)
-        settings, within = self.settings, None
-        if rules is not None and rules.zeros.factors:
-            from margent.synthesizers.gum_within import play_round_within as within
+        settings = self.settings
         for number in range(settings.rounds):
             alpha = settings.alpha * settings.decay ** (number // settings.every)
             share = settings.duplicate[number % len(settings.duplicate)]
-            if within is None or rules is None:
+            if rules is None or not rules.zeros.factors:
                 play_round(records, *marginals, round(alpha * ONE), round(share * ONE), state)
             else:
-                within(records, *marginals, round(alpha * ONE), round(share * ONE), state, rules.factors)
+                # What no schema without rules needs is not compiled for it.
+                from margent.synthesizers.gum_within import play_round_within
+
+                play_round_within(records, *marginals, round(alpha * ONE), round(share * ONE), state, rules.factors)
             progress("records", (number + 1) / settings.rounds)
 
     def _projected(self, clique: Clique) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A round of GUM that keeps to rules, compiled: what a table overwrites in a record, the record's other columns follow."""
+"""A round of GUM that keeps to rules, compiled: a record's other columns follow what a table overwrites in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from margent.compiled import compiled
 from margent.synthesizers.gum_rounds import distance, tabulate, update
-from margent.synthesizers.rule_steps import Factors, mend_all
+from margent.synthesizers.rule_steps import Factors, adapt
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -30,8 +30,7 @@ def play_round_within(
 ) -> int:
     """`margent.synthesizers.gum_rounds.play_round` for records that obey rules, which they do again after each table.
 
-    A record that a table's step takes out of the rules has columns outside the table changed; where that is no way,
-    it is as it was before the step.
+    A record that a table's step takes out of the rules has columns outside the table changed (`rule_steps.adapt`).
 
     Shapes: as in `play_round`; ``rules`` speak of the columns of ``records``.
     Privacy: none: post-processing.
@@ -55,9 +54,6 @@ def play_round_within(
         locked = np.zeros(records.shape[0], np.bool_)
         for column in columns[axes]:
             locked[column] = True
-        broken = np.zeros(records.shape[1], np.bool_)
-        if mend_all(records.T, locked, rules, state, broken) > 0:
-            for row in range(broken.size):
-                if broken[row]:
-                    records[:, row] = before[:, row]
+        tabulate(records, columns[axes], strides[axes], codes, counts)
+        adapt(records.T, before.T, codes, counts.size, locked, rules, state)
     return int(errors.sum())

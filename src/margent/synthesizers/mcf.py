@@ -118,7 +118,8 @@ class MinCostFlowModel:
                 before = None if rules is None else records.copy()
                 changed += meet(records, axes, targets[names], stream)
                 if rules is not None and before is not None:
-                    rules.kept(records.T, before.T, axes.tolist(), stream.words(1))
+                    codes = cells_of(records, axes, targets[names].shape)
+                    rules.adapted(records.T, before.T, codes, targets[names].size, axes, stream)
                 progress("records", (number + (done + 1) / len(cliques)) / (self.settings.passes + 1))
             if changed <= self.settings.still * records.size:
                 return
@@ -127,6 +128,14 @@ class MinCostFlowModel:
         """Whole counts that add up to ``rows``, each the floor or ceiling of its share."""
         values = self.tables[names].values
         return apportion(np.maximum(values, 0.0).ravel(), rows, float(stream.unit(1)[0])).reshape(values.shape)
+
+
+def cells_of(records: NDArray[np.int32], axes: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """The cell of a table, numbered in C order, that each record lies in."""
+    codes = np.zeros(records.shape[1], dtype=np.int32)
+    for axis, size in zip(axes.tolist(), shape, strict=True):
+        codes = codes * np.int32(size) + records[axis]
+    return codes
 
 
 def meet(records: NDArray[np.int32], axes: NDArray[np.int64], target: NDArray[np.int64], stream: Stream) -> int:

@@ -104,10 +104,30 @@ def draw_code(column: int, rules: Factors, good: Truth, state: Words) -> int:
 
 
 @compiled
-def mend(record: Int32, locked: Truth, rules: Factors, good: Truth, state: Words) -> bool:
+def mark(record: Int32, factor: int, column: int, rules: Factors, groups: Int64, good: Truth) -> int:
+    """Mark the codes that a column may take for a factor (-1: for all of its factors) and that are in its code's group.
+
+    Returns the sum of their weights.
+    """
+    start, mass = rules.weight_start[column], 0
+    if factor < 0:
+        good_codes(record, column, rules, good)
+    else:
+        good[: rules.sizes[column]] = True
+        restrict(record, factor, column, rules, good)
+    group = groups[start + record[column]]
+    for code in range(rules.sizes[column]):
+        good[code] = good[code] and groups[start + code] == group
+        if good[code]:
+            mass += rules.weights[start + code]
+    return mass
+
+
+@compiled
+def mend(record: Int32, locked: Truth, rules: Factors, groups: Int64, good: Truth, state: Words) -> bool:
     """Change unlocked columns of one record until it obeys every factor; False where no way was found.
 
-    A column that can make all its factors hold by itself is changed rather than one that only mends the factor that
+    No code leaves its group: ``groups`` has one entry a code of every column, like the weights. A column that can make all its factors hold by itself is changed rather than one that only mends the factor that
     is broken; among such columns one is drawn by the weight of its good codes. A changed column stays as it is then.
     """
     fixed = locked.copy()
@@ -120,16 +140,10 @@ def mend(record: Int32, locked: Truth, rules: Factors, good: Truth, state: Words
             column = rules.axis_column[axis]
             if fixed[column]:
                 continue
-            whole = good_codes(record, column, rules, good) > 0
-            if not whole:
-                if of_all:
-                    continue
-                good[: rules.sizes[column]] = True
-                restrict(record, factor, column, rules, good)
-            start, own = rules.weight_start[column], 0
-            for code in range(rules.sizes[column]):
-                if good[code]:
-                    own += rules.weights[start + code]
+            own = mark(record, -1, column, rules, groups, good)
+            whole = own > 0
+            if not whole and not of_all:
+                own = mark(record, factor, column, rules, groups, good)
             if own == 0:
                 continue
             if whole and not of_all:
@@ -139,29 +153,72 @@ def mend(record: Int32, locked: Truth, rules: Factors, good: Truth, state: Words
                 chosen = column
         if chosen < 0:
             return False
-        if of_all:
-            good_codes(record, chosen, rules, good)
-        else:
-            good[: rules.sizes[chosen]] = True
-            restrict(record, factor, chosen, rules, good)
+        mark(record, -1 if of_all else factor, chosen, rules, groups, good)
         record[chosen] = draw_code(chosen, rules, good, state)
         fixed[chosen] = True
 
 
 @compiled
-def mend_all(records: Int32, locked: Truth, rules: Factors, state: Words, broken: Truth) -> int:
+def mend_all(records: Int32, rules: Factors, groups: Int64, state: Words, broken: Truth) -> int:
     """Mend every record that breaks a factor, in place; those that could not be are as before and marked ``broken``.
 
     Shapes: ``records`` (n, d); ``broken`` (n,).
     """
     good, failed = np.zeros(rules.sizes.max(), np.bool_), 0
+    locked = np.zeros(rules.sizes.size, np.bool_)
     for row in range(records.shape[0]):
         record = records[row]
         if first_broken(record, rules) < 0:
             continue
         before = record.copy()
-        if not mend(record, locked, rules, good, state):
+        if not mend(record, locked, rules, groups, good, state):
             record[:] = before
             broken[row] = True
+            failed += 1
+    return failed
+
+
+@compiled
+def adapt(records: Int32, before: Int32, codes: Int32, cells: int, locked: Truth, rules: Factors, state: Words) -> int:
+    """After a step that moved records to cells of a table: bring those that now break rules back, in place.
+
+    Such a record takes the columns that rules speak of from a random record of its cell that obeys. Where there is
+    none, its unlocked columns are mended; where there is no way to do that, it is as it was before the step. Returns
+    how many are.
+
+    Shapes: ``records`` and ``before`` (n, d); ``codes`` the cell of each record after the step, all below ``cells``;
+    ``locked`` the table's own columns.
+    """
+    rows, columns = records.shape
+    broken = np.empty(rows, np.bool_)
+    starts = np.zeros(cells + 1, np.int64)
+    any_broken = False
+    for row in range(rows):
+        broken[row] = first_broken(records[row], rules) >= 0
+        any_broken = any_broken or broken[row]
+        if not broken[row]:
+            starts[codes[row] + 1] += 1
+    if not any_broken:
+        return 0
+    for cell in range(cells):
+        starts[cell + 1] += starts[cell]
+    donors, filled = np.empty(starts[cells], np.int64), starts[:-1].copy()
+    for row in range(rows):
+        if not broken[row]:
+            donors[filled[codes[row]]] = row
+            filled[codes[row]] += 1
+    good, failed = np.zeros(rules.sizes.max(), np.bool_), 0
+    groups = np.zeros_like(rules.weights)
+    for row in range(rows):
+        if not broken[row]:
+            continue
+        start, stop = starts[codes[row]], starts[codes[row] + 1]
+        if start < stop:
+            donor = donors[start + below(state, stop - start)]
+            for column in range(columns):
+                if rules.column_factor_start[column] < rules.column_factor_start[column + 1]:
+                    records[row, column] = records[donor, column]
+        elif not mend(records[row], locked, rules, groups, good, state):
+            records[row, :] = before[row, :]
             failed += 1
     return failed

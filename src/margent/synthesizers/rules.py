@@ -1,4 +1,4 @@
-"""What every synthesizer does about rules: zeros in its tables, records that obey from the start, moves that keep to them.
+"""What every synthesizer does about rules: records that obey from the start, and moves that keep to the rules.
 
 This is the one place that knows how records come to obey. A synthesizer brings its records here when they are made
 (`RecordRules.enforced`), and its loops take `RecordRules.factors` to keep to what is allowed.
@@ -13,14 +13,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.progress import silent
 from margent.schema.allowed import StructuralZeros
-from margent.schema.domain import Domain
+from margent.schema.domain import Clique, Domain
 from margent.schema.rule_check import UndecidedError, solution
 from margent.schema.rulebook import Rulebook
-from margent.progress import silent
 from margent.stream import Stream
 from margent.synthesizers.descending import DescentSettings, descend
-from margent.synthesizers.rule_steps import Factors, mend_all
+from margent.synthesizers.rule_steps import Factors, adapt, mend_all
 
 Records = NDArray[np.int32]
 Codes = NDArray[np.int64]
@@ -31,7 +31,7 @@ WEIGHT = 2**24
 
 @dataclass(frozen=True, eq=False)
 class RecordRules:
-    """The rules between the columns of records, which have ``sizes`` codes; shares say which codes are drawn in mending.
+    """The rules between the columns of records, which have ``sizes`` codes; ``shares`` of codes guide what is changed.
 
     ``witness`` is a row that obeys, by column.
     """
@@ -43,7 +43,9 @@ class RecordRules:
     witness: Mapping[str, int]
 
     @staticmethod
-    def of(rulebook: Rulebook, domain: Domain, shares: Mapping[str, Shares], groups: Mapping[str, Codes]) -> RecordRules:
+    def of(
+        rulebook: Rulebook, domain: Domain, shares: Mapping[str, Shares], groups: Mapping[str, Codes]
+    ) -> RecordRules:
         """The rules between records over groups of codes. Shapes: ``groups[name]`` one group a code, -1 for none."""
         witness = {name: int(groups[name][code]) for name, code in rulebook.witness.items()}
         return RecordRules(rulebook.zeros.merged(groups), domain.names, domain.sizes, shares, witness)
@@ -88,20 +90,30 @@ class RecordRules:
         possible = self.zeros.possible.get(name)
         return weights if possible is None else np.where(possible, weights, 0)
 
-    def enforced(self, records: Records, stream: Stream) -> Records:
+    def enforced(
+        self, records: Records, stream: Stream, groups: Mapping[str, Codes] | None = None
+    ) -> Records:
         """The records, changed where they break a rule, as little as was found possible, so that every row obeys.
+
+        With ``groups`` (one a code), codes are first changed for others of their group, and only where that is not
+        enough for any others.
 
         Shapes: (n, d). Privacy: none: post-processing.
         """
         records = np.ascontiguousarray(records, dtype=np.int32).copy()
         broken = np.zeros(records.shape[0], dtype=np.bool_)
-        unlocked = np.zeros(len(self.names), dtype=np.bool_)
         state = stream.words(1)
-        mend_all(records, unlocked, self.factors, state, broken)
+        everything = np.zeros(sum(self.sizes), dtype=np.int64)
+        if groups is not None:
+            own = np.concatenate([groups[name] for name in self.names]).astype(np.int64)
+            mend_all(records, self.factors, own, state, broken)
+            broken[:] = False
+        mend_all(records, self.factors, everything, state, broken)
         if broken.any():
-            places = [place for place, name in enumerate(self.names) if name in self.zeros.columns]
+            linked = [name in self.zeros.columns for name in self.names]
+            places: Codes = np.flatnonzero(linked)
             rows = np.flatnonzero(broken)
-            distinct, members = np.unique(records[np.ix_(rows, places)], axis=0, return_inverse=True)
+            distinct, members = np.unique(records[np.ix_(rows, places)], return_inverse=True, axis=0)
             found = np.stack([self._searched(own, places) for own in distinct])
             records[np.ix_(rows, places)] = found[members.reshape(-1)]
         return records
@@ -111,7 +123,7 @@ class RecordRules:
 
         Shapes: (n, d). Privacy: none: post-processing.
         """
-        shares = {(name,): self.shares[name] for name in self.names if name in self.zeros.columns}
+        shares: dict[Clique, Shares] = {(name,): self.shares[name] for name in self.names if name in self.zeros.columns}
         settings = DescentSettings(free_sweeps=0)
         return descend(records, shares, self.names, self.sizes, stream, silent, settings, self)
 
@@ -119,11 +131,13 @@ class RecordRules:
         """The rules that speak of no other columns than these, for records of these columns alone."""
         factors = tuple(factor for factor in self.zeros.factors if set(factor.columns) <= set(names))
         sizes = tuple(self.sizes[self.names.index(name)] for name in names)
-        return RecordRules(StructuralZeros(factors, self.zeros.possible), tuple(names), sizes, self.shares, self.witness)
+        return RecordRules(
+            StructuralZeros(factors, self.zeros.possible), tuple(names), sizes, self.shares, self.witness
+        )
 
-    def _searched(self, codes: Records, places: Sequence[int]) -> Records:
+    def _searched(self, codes: Records, places: Codes) -> Records:
         """A row that obeys and has as many of the codes as a search from them finds; the witness at worst."""
-        names = [self.names[place] for place in places]
+        names = [self.names[place] for place in places.tolist()]
         domains = {name: self.zeros.possible[name] for name in names}
         preferred = dict(zip(names, codes.tolist(), strict=True))
         try:
@@ -133,17 +147,10 @@ class RecordRules:
         own = found or self.witness
         return np.array([own[name] for name in names], dtype=np.int32)
 
-    def kept(self, records: Records, before: Records, locked: Sequence[int], state: NDArray[np.uint64]) -> int:
-        """Bring records that a step has moved back to the rules, in place; ``locked`` columns stay as the step made them.
-
-        Rows for which there is no way are as they were ``before`` the step. Returns how many these are.
-
-        Shapes: ``records`` and ``before`` (n, d).
-        """
-        broken = np.zeros(records.shape[0], dtype=np.bool_)
+    def adapted(
+        self, records: Records, before: Records, codes: Records, cells: int, locked: Codes, stream: Stream
+    ) -> None:
+        """Bring records that a step moved to cells of a table back to the rules, in place (`rule_steps.adapt`)."""
         fixed = np.zeros(len(self.names), dtype=np.bool_)
-        fixed[list(locked)] = True
-        failed = mend_all(records, fixed, self.factors, state, broken)
-        if failed:
-            records[broken] = before[broken]
-        return failed
+        fixed[locked] = True
+        adapt(records, before, codes, cells, fixed, self.factors, stream.words(1))
