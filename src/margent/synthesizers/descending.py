@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,7 @@ class DescentSettings:
     A sweep that moves fewer than ``still`` of the cells ends it, or ``most_sweeps``. Records are first fitted in
     shards to their share of the targets, at the same time on several cores, and then together for
     ``joint_sweeps``, where there are more than ``shard_rows`` or a sweep takes more than ``shard_steps``
-    additions; a shard has at least ``least_rows``. ``free_sweeps``: see `descend`.
+    additions; a shard has at least ``least_rows``.
     """
 
     still: float = 0.0005
@@ -43,7 +43,6 @@ class DescentSettings:
     shard_steps: int = 10**9
     least_rows: int = 8_000
     joint_sweeps: int = 3
-    free_sweeps: int = 2
 
 
 def descend(
@@ -58,8 +57,7 @@ def descend(
 ) -> NDArray[np.int32]:
     """Return records that agree with the targets as well as single-cell moves can make them: least sum |E_C|^2.
 
-    Where there are rules, ``free_sweeps`` come first, which may break them; the records are brought to the rules, and
-    from then on no move leaves them: every record that is returned obeys.
+    Where there are rules, the records are first brought to them, and no move leaves them: all that is returned obeys.
 
     Shapes: ``records`` (n, d), the start; ``targets[C]`` non-negative, axes in clique order.
     Units: the targets are scaled to n records.
@@ -70,9 +68,6 @@ def descend(
         return records
     records = np.ascontiguousarray(records, dtype=np.int32).copy()
     if rules is not None:
-        if settings.free_sweeps:
-            free = replace(settings, most_sweeps=settings.free_sweeps, joint_sweeps=1)
-            records = descend(records, targets, names, sizes, stream, progress, free)
         records = rules.enforced(records, stream)
     views = _Views.of(targets, names, sizes, rows)
     shards = _shards(views, rows, settings)

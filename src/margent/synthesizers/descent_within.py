@@ -148,17 +148,25 @@ def chain(
 
 @compiled
 def sweep_within(
-    records: Int32, order: Int64, first: Int64, views: Views, rules: Factors, unit: int, residual: Int32
+    records: Int32,
+    order: Int64,
+    first: Int64,
+    views: Views,
+    rules: Factors,
+    unit: int,
+    residual: Int32,
 ) -> int:
     """`margent.synthesizers.descent_sweeps.sweep` for records that obey rules, which they do again afterwards.
 
-    Shapes: ``records`` (n, d) in place; ``order`` the rows to visit; ``first`` the column each visit starts at.
+    Shapes: ``records`` (n, d) in place; ``order`` the rows to visit; ``first`` the column each visit starts at. One
+    chain is tried a visit: more cost time and gain nothing that could be measured.
     Privacy: none: post-processing.
     """
     columns, moves = rules.sizes.size, 0
     gain, good = np.zeros(rules.sizes.max(), np.int32), np.zeros(rules.sizes.max(), np.bool_)
     for visit in range(order.size):
         record = records[order[visit]]
+        tried = False
         for turn in range(columns):
             column = (first[visit] + turn) % columns
             held = views.column_view_start[column + 1] - views.column_view_start[column]
@@ -178,9 +186,10 @@ def sweep_within(
             if best != wanted:
                 # The change of F that the best allowed move would make: a chain must do better.
                 most = min(0, gain[best] - start) if best >= 0 else 0
-                if best == record[column]:
-                    most = 0
-                made = chain(record, column, wanted, most, views, rules, unit, residual, gain, good)
+                made = 0
+                if not tried:
+                    made = chain(record, column, wanted, most, views, rules, unit, residual, gain, good)
+                    tried = True
                 moves += made
                 if made > 0:
                     continue

@@ -127,8 +127,9 @@ def mark(record: Int32, factor: int, column: int, rules: Factors, groups: Int64,
 def mend(record: Int32, locked: Truth, rules: Factors, groups: Int64, good: Truth, state: Words) -> bool:
     """Change unlocked columns of one record until it obeys every factor; False where no way was found.
 
-    No code leaves its group: ``groups`` has one entry a code of every column, like the weights. A column that can make all its factors hold by itself is changed rather than one that only mends the factor that
-    is broken; among such columns one is drawn by the weight of its good codes. A changed column stays as it is then.
+    No code leaves its group: ``groups`` has one entry a code of every column, like the weights. A column that can make
+    all its factors hold by itself is changed rather than one that only mends the factor that is broken; among such
+    columns one is drawn by the weight of its good codes. A changed column stays as it is then.
     """
     fixed = locked.copy()
     while True:

@@ -90,9 +90,7 @@ class RecordRules:
         possible = self.zeros.possible.get(name)
         return weights if possible is None else np.where(possible, weights, 0)
 
-    def enforced(
-        self, records: Records, stream: Stream, groups: Mapping[str, Codes] | None = None
-    ) -> Records:
+    def enforced(self, records: Records, stream: Stream, groups: Mapping[str, Codes] | None = None) -> Records:
         """The records, changed where they break a rule, as little as was found possible, so that every row obeys.
 
         With ``groups`` (one a code), codes are first changed for others of their group, and only where that is not
@@ -124,8 +122,7 @@ class RecordRules:
         Shapes: (n, d). Privacy: none: post-processing.
         """
         shares: dict[Clique, Shares] = {(name,): self.shares[name] for name in self.names if name in self.zeros.columns}
-        settings = DescentSettings(free_sweeps=0)
-        return descend(records, shares, self.names, self.sizes, stream, silent, settings, self)
+        return descend(records, shares, self.names, self.sizes, stream, silent, DescentSettings(), self)
 
     def among(self, names: Sequence[str]) -> RecordRules:
         """The rules that speak of no other columns than these, for records of these columns alone."""
