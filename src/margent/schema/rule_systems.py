@@ -27,7 +27,7 @@ MOST_ROUNDS = 100
 """Rounds of narrowing; boxes that are still shrinking then count as empty."""
 MOST_SEARCHES = 2_000
 """Rows searched one by one, and boxes looked at for each."""
-REJECTIONS = 4
+REJECTIONS = 12
 """Independent draws that are tried before values are drawn one after the other."""
 RETRIES = 6
 
