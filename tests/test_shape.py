@@ -48,7 +48,7 @@ EXTRA_ROWS = [
 ]
 
 
-METHODS = ["dense", "privsyn", "independent"]
+METHODS = ["dense", "privsyn", "privbayes", "independent"]
 
 
 def shape_of(

@@ -7,11 +7,15 @@ from importlib.util import find_spec
 
 from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense
+from margent.collectors.full_table import FullTable
 from margent.collectors.independent import Independent
+from margent.collectors.privbayes import PrivBayes
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
 from margent.settings import Settings, configured, require_known
+from margent.synthesizers.ancestral import Ancestral
 from margent.synthesizers.descent import Descent
+from margent.synthesizers.direct import Direct
 from margent.synthesizers.gum import Gum
 from margent.synthesizers.independent import IndependentColumns
 from margent.synthesizers.mcf import MinCostFlow
@@ -83,6 +87,15 @@ METHODS: tuple[Method, ...] = (
         "Zhang et al., PrivSyn, USENIX Security 2021, with its errors corrected",
     ),
     Method(
+        "privbayes",
+        PrivBayes(),
+        Ancestral(),
+        "one-way tables, then for each column a choice of parents and their table: a Bayesian network",
+        "comparison with the literature; a model that can be read",
+        "seconds to minutes; time grows with the sets of parents tried, one pass over the table a column",
+        "Zhang et al., PrivBayes, SIGMOD 2014 and TODS 2017",
+    ),
+    Method(
         "independent",
         Independent(),
         IndependentColumns(),
@@ -91,9 +104,18 @@ METHODS: tuple[Method, ...] = (
         "under a second; next to no memory",
         "baseline",
     ),
+    Method(
+        "laplace",
+        FullTable(),
+        Direct(),
+        "one table over all columns, where it fits",
+        "a baseline, and tables of two to four columns of few codes",
+        "seconds; memory grows with the product of all columns' codes, refused beyond ten million",
+        "baseline: Dwork, McSherry, Nissim, Smith 2006",
+    ),
 )
 
-SYNTHESIZERS: tuple[Synthesizer, ...] = (Descent(), Gum(), MinCostFlow(), IndependentColumns())
+SYNTHESIZERS: tuple[Synthesizer, ...] = (Descent(), Gum(), MinCostFlow(), IndependentColumns(), Ancestral(), Direct())
 
 
 def method_named(name: str) -> Method:

@@ -10,13 +10,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from margent.collectors.purchases import purchase_faults, purchases_of, rest_of
+from margent.collectors.purchases import purchases_of, rest_of
 from margent.conditions import drawn_under, read_conditions
 from margent.counts.capacity import table_people
 from margent.counts.source import Batches, StreamedCounts
 from margent.counts.texts import CountedTexts
-from margent.errors import SchemaError, UsageError
+from margent.errors import UsageError
 from margent.methods import DEFAULT_METHOD, Method, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
@@ -26,16 +27,19 @@ from margent.privacy.ledger import Ledger, require_paid
 from margent.privacy.merchant import DataMerchant
 from margent.progress import Progress, silent
 from margent.release.release import Release
-from margent.schema.check import unsupported
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
-from margent.schema.settled import columns_on_grids, grid_schema, open_columns, settled
+from margent.schema.settled import columns_on_grids, grid_schema, open_columns, readable, settled
 from margent.settings import NO_SETTINGS, Settings, configured
+from margent.strict import require_listed
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.transcript import Transcript
 
-MAX_ROWS = 2**31
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_ROWS = 2**31 - 1
 MOST_PEOPLE = 2**36
 MOST_ROWS_UNASKED = 10**8
 """Where nobody says how many rows to write, the noisy number of records, but never more than this."""
@@ -48,6 +52,7 @@ class Measured:
     transcript: Transcript
     kind: str
     dialect: ReadOptions
+    declared: pa.Schema | None = None
 
 
 def synthesize(
@@ -62,6 +67,7 @@ def synthesize(
     seed: int | None = None,
     read: ReadOptions | None = None,
     expect_people: int | None = None,
+    strict: bool = False,
     progress: Progress = silent,
 ) -> Release:
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
@@ -72,7 +78,8 @@ def synthesize(
     ``rows`` defaults to the noisy number of records; ``seed`` (default: a
     fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
     ``expect_people`` (about how many there are, from public knowledge; default a million) sizes what is held in
-    memory.
+    memory. ``strict`` refuses a table with malformed records or cells that the schema does not list, before the charge:
+    that refusal, and its absence, depend on the rows and are outside of the promise.
 
     Shapes: the release has ``rows`` records and every output column of the schema.
     Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it. All
@@ -92,6 +99,7 @@ def synthesize(
         rows=rows,
         read=read,
         expect_people=expect_people,
+        strict=strict,
         progress=progress,
     )
     return from_transcript(
@@ -103,6 +111,7 @@ def synthesize(
         seed=seed,
         kind=measured.kind,
         dialect=measured.dialect,
+        declared=measured.declared,
         progress=progress,
     )
 
@@ -118,6 +127,7 @@ def measure(
     rows: int | None = None,
     read: ReadOptions | None = None,
     expect_people: int | None = None,
+    strict: bool = False,
     progress: Progress = silent,
 ) -> Measured:
     """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
@@ -131,6 +141,9 @@ def measure(
     with open_table(table, schema, read) as source:
         rows_counted = _counted_rows(source, schema, expect_people, read)
         purchases = purchases_of(schema, budget)
+        if strict:
+            progress("checking rows", None)
+            require_listed(source, Codec(readable(schema)))  # by request only: the one refusal that depends on rows
         run = secrets.token_hex(16)
         if budget_file is not None:
             budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look
@@ -142,7 +155,8 @@ def measure(
         transcript = chosen.collector.collect(curator, rest_of(budget, purchases.share))  # and here; nowhere else
         if bought:
             transcript = replace(transcript, declared=schema, answers=(*bought, *transcript.answers))
-        return Measured(replace(transcript, run=run), source.kind, read)
+        declared = source.declared if read.container_types else None
+        return Measured(replace(transcript, run=run), source.kind, read, declared)
 
 
 def from_transcript(
@@ -156,9 +170,12 @@ def from_transcript(
     seed: int | None = None,
     kind: str = "csv",
     dialect: ReadOptions | None = None,
+    declared: pa.Schema | None = None,
     progress: Progress = silent,
 ) -> Release:
     """Make a synthetic table from noisy answers alone; the same transcript, rows and seed give the same bytes.
+
+    ``declared`` are column types to follow in a Parquet or Arrow file (`margent.schema.stored`).
 
     Privacy: none: post-processing. ``budget`` is what the release states, so it must be one that paid for the answers.
     Of ``settings`` those of the synthesizer count. ``where`` asks for records that meet conditions, such as ``sex=F``
@@ -185,6 +202,7 @@ def from_transcript(
         seed=seed,
         kind=kind,
         dialect=dialect or ReadOptions(),
+        declared=declared,
     )
 
 
@@ -217,8 +235,6 @@ def _checked_plan(
     """The plan of a run that could be started: everything that schema and options alone can forbid is refused."""
     chosen.require_package()
     _require_kinds(schema, budget)
-    if faults := [*unsupported(schema), *purchase_faults(schema)]:
-        raise SchemaError(faults, "this version cannot honor everything the schema asks for: it")
     plan = make_plan(schema, budget, chosen, rows, checked_people(expect_people))
     plan.require_fits()
     return plan
@@ -246,7 +262,7 @@ def checked_rows(rows: int | None) -> int | None:
     """Return a number of output rows that makes sense, or None for the noisy total.
 
     Privacy: none.
-    Raises: UsageError when it is not a whole number in 0 .. 2^31.
+    Raises: UsageError when it is not a whole number in 0 .. 2^31 - 1.
     """
     if rows is None:
         return None

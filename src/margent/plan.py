@@ -126,7 +126,14 @@ class Plan:
         """
         sizes = dict(self.columns)
         precision = sum(1 / (sizes[name] * float(law.variance)) for stage in self.stages for name, law in stage.columns)
+        if precision == 0 and (table := self._first_table) is not None:
+            return math.sqrt(table.largest * _variance(table))
         return 0.0 if precision == 0 else math.sqrt(1 / precision)
+
+    @property
+    def _first_table(self) -> Stage | None:
+        """The first stage that buys tables, for plans that buy none of single columns."""
+        return next((stage for stage in self.stages if stage.law is not None and not stage.scores), None)
 
     def widest(self, count: int = 3) -> tuple[tuple[str, int], ...]:
         """The columns with most codes."""
@@ -137,12 +144,16 @@ class Plan:
 
         Privacy: none: public facts.
         """
-        one_way = next((stage for stage in self.stages if stage.columns), None)
+        one_way = next((stage for stage in self.stages if stage.columns), self._first_table)
         sizes = [(name, size) for name, size in self.columns if size > 1]
         if one_way is None or not sizes:
             return Verdict(0.0, 0.0, "there is nothing to measure: every column has one possible value", ())
-        laws = dict(one_way.columns)
-        first = [0.5 * laws[name].mean_absolute * size / max(expected_rows, 1) for name, size in sizes]
+        if one_way.columns:
+            laws = dict(one_way.columns)
+            noise = [laws[name].mean_absolute * size for name, size in sizes]
+        else:  # a code's count is the sum of many cells of a larger table
+            noise = [math.sqrt(2 / math.pi * one_way.largest * size * _variance(one_way)) for _, size in sizes]
+        first = [0.5 * each / max(expected_rows, 1) for each in noise]
         # The later stages tell more about single columns too: at best as if the whole budget had bought them.
         best = [error * float(one_way.share) ** (1 / self.budget.account.scale_power) for error in first]
         middle = sum(min(1.0, math.sqrt(low * high)) for low, high in zip(best, first, strict=True)) / len(sizes)
@@ -242,6 +253,10 @@ def gigabytes(count: int) -> str:
     '1.5 GiB'
     """
     return f"{count / 2**30:,.1f} GiB"
+
+
+def _variance(stage: Stage) -> float:
+    return 0.0 if stage.law is None else float(stage.law.variance)
 
 
 def _stage_to_json(stage: Stage, expected_rows: int | None) -> dict[str, Any]:

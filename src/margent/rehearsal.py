@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,13 @@ from margent.schema.write import schema_to_json
 from margent.stream import Stream
 from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
 
+if TYPE_CHECKING:
+    from margent.synthesizers.rules import RecordRules
+
 
 def rehearse(schema: Schema, *, rows: int, seed: int, text: bool = False) -> Iterator[pa.Table]:
-    """Yield blocks of rows with every code of every column equally likely and all columns independent.
+    """Yield blocks of rows with every code of every column equally likely and all columns independent,
+    but for rules between them, which every row obeys.
 
     Bins and values that a run would buy are made up.
 
@@ -28,6 +33,7 @@ def rehearse(schema: Schema, *, rows: int, seed: int, text: bool = False) -> Ite
     Privacy: none: a function of schema and options.
     """
     codec = Codec(planned(schema))
+    rules = _rules(codec)
     decode = codec.decode_text if text else codec.decode
     for first in range(0, max(rows, 1), BLOCK_ROWS):
         count = min(BLOCK_ROWS, rows - first)
@@ -37,7 +43,19 @@ def rehearse(schema: Schema, *, rows: int, seed: int, text: bool = False) -> Ite
             draws = Stream(seed, "rehearse", name, str(first)).below(allowed.size, count)
             columns.append(allowed[draws])
         codes = np.stack(columns, axis=1) if columns else np.zeros((count, 0), dtype=np.int32)
+        if rules is not None:
+            codes = rules.enforced(codes, Stream(seed, "rehearse", "rules", str(first)))
         yield decode(codes, seed, first_row=first)
+
+
+def _rules(codec: Codec) -> RecordRules | None:
+    """The schema's rules between columns, with no code of a column more likely than another."""
+    if codec.schema.rulebook is None:
+        return None
+    from margent.synthesizers.rules import RecordRules
+
+    everything = {name: np.arange(size) for name, size in zip(codec.domain.names, codec.domain.sizes, strict=True)}
+    return RecordRules.of(codec.schema.rulebook, codec.domain, {}, everything)
 
 
 def save_rehearsal(schema: Schema, out: Path, *, rows: int, seed: int, file_format: str = "csv") -> Path:

@@ -26,6 +26,7 @@ from margent.audits.attacks import cell_by_cell, many_runs, mu_of, one_run
 from margent.audits.doors import one_marginal
 from margent.audits.laws import limit, misfit, scale_misfit
 from margent.cli import run
+from margent.collectors.privbayes import PrivBayes
 from margent.counts.source import CodedCounts
 from margent.errors import BudgetError, MargentError, UsageError
 from margent.privacy import curator as door
@@ -208,6 +209,48 @@ def mutual_information_moves_no_more_than_registered() -> None:
     with contextlib.suppress(UsageError):
         curator.scores(request, label="gate")
         raise AssertionError("mutual information was sold where the number of records is private")
+
+
+def f_moves_no_more_than_registered() -> None:
+    """A child that its parent tells, where F moves most: a record more, three more, one replaced."""
+    domain, start = Domain(("a", "b"), (2, 2)), np.array([[9, 0], [0, 9]])
+    request = ScoreRequest("f", (("a", "b"),), Gaussian(Fraction(10**4)), children=("a",))
+    for unit, changed in (
+        ({}, [[9, 0], [1, 9]]),
+        ({"person_rows": 3}, [[9, 0], [3, 9]]),
+        ({"relation": "replace"}, [[8, 0], [1, 9]]),
+    ):
+        values = []
+        for exact in (start, np.array(changed)):
+            ledger = Ledger(Budget(10_000, "0.001", accountant="zcdp", **unit))  # type: ignore[arg-type]
+            curator = door.DataCurator(PAIR, counted(exact, domain), ledger, noise=_silent)
+            values.append(int(curator.scores(request, label="gate").values[0]))
+        (charge,) = ledger.charges
+        assert (values[0] - values[1]) ** 2 <= charge.sensitivity_squared, unit
+
+
+def questions_follow_from_answers_alone() -> None:
+    """With answers and choices pinned, a network is asked for alike in tables of 60 and of 60,000 records."""
+    schema = Schema([Category(name, list("0123")) for name in "abcd"], unit="row")
+    domain = Domain(tuple("abcd"), (4,) * 4)
+    genuine = door._checked_sum
+    door._checked_sum = lambda exact, noise: np.full(exact.shape, 6000 // exact.size)
+    try:
+        asked = []
+        for rows in (60, 60_000):
+            codes = [np.full(rows, place % 4, dtype=np.uint32) for place in range(4)]
+            budget = Budget(1)
+            curator = door.DataCurator(
+                schema,
+                CodedCounts(codes, domain),
+                Ledger(budget),
+                chooser=lambda scores, epsilon, sensitivity: 0,
+            )
+            made = PrivBayes().collect(curator, budget)
+            asked.append((made.charges, made.structure))
+    finally:
+        door._checked_sum = genuine
+    assert asked[0] == asked[1]
 
 
 def scores_are_rounded_without_a_second_step() -> None:

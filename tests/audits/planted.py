@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from margent import pipeline
+from margent.collectors import privbayes
 from margent.counts import source
 from margent.errors import MargentError
 from margent.privacy import curator, exponential, gdp, ledger, noise, queries, scores
@@ -230,6 +231,23 @@ def mutual_information_price(rule: Callable[[Neighbors, PublicTables], Fraction]
     return lambda patch: patch.setattr(queries, "mutual_information_sensitivity", rule)
 
 
+def f_for_half_a_record(patch: pytest.MonkeyPatch) -> None:
+    for relation in ("add-remove", "replace"):
+        patch.setitem(queries._SCORE_SENSITIVITY, ("f", relation), Fraction(1, 2))  # type: ignore[arg-type]
+
+
+def usefulness_from_the_exact_number(patch: pytest.MonkeyPatch) -> None:
+    """How large tables may get follows from n itself instead of noisy answers: the questions then tell n."""
+    genuine = privbayes.PrivBayes.collect
+
+    def collect(self: Any, door: Any, budget: Any) -> Any:
+        exact = float(door.source.count([()])[0])
+        patch.setattr(privbayes, "noisy_records", lambda one_ways: exact)
+        return genuine(self, door, budget)
+
+    patch.setattr(privbayes.PrivBayes, "collect", collect)
+
+
 genuine_scores = queries.score_sensitivity_squared
 genuine_information = queries.mutual_information_sensitivity
 
@@ -438,6 +456,12 @@ BUGS: tuple[Bug, ...] = (
         "mutual information sold where the number of records is private",
         gates.mutual_information_moves_no_more_than_registered,
         mutual_information_price(lambda neighbors, tables: genuine_information(Neighbors("replace"), tables)),
+    ),
+    Bug("F priced at half a record", gates.f_moves_no_more_than_registered, f_for_half_a_record),
+    Bug(
+        "usefulness of tables from the exact number of records",
+        gates.questions_follow_from_answers_alone,
+        usefulness_from_the_exact_number,
     ),
     Bug("a record counted twice in pairs", gates.answers_move_no_more_than_registered, counted_twice),
     Bug(

@@ -74,7 +74,10 @@ def faults_of(field: Any, kind: Any) -> list[str]:
 
 @pytest.mark.parametrize("kind", FIELDS)
 def test_what_has_no_code_is_refused_and_plain_types_never(kind: str) -> None:
-    for odd in ODD.values():
+    for name, odd in ODD.items():
+        if (name, kind) == ("duration", "integer"):
+            assert faults_of(FIELDS[kind], odd) == [], "a whole number of its unit"
+            continue
         (said,) = faults_of(FIELDS[kind], odd)
         assert str(odd) in said
         assert said.startswith("x: ")
@@ -161,7 +164,7 @@ def test_every_typed_table_is_refused_with_all_faults_and_nothing_charged(
     schema = Schema(
         [
             Category("tags", ["a"]),
-            Integer("span", 0, 9),
+            Number("span", 0, 9, bins=3),
             Date("at", "2020-01-01", "2020-12-31", bins="month"),
             Integer("age", 0, 9),
             Category("sex", ["F", "M"]),

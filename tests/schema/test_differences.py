@@ -198,6 +198,39 @@ def test_lengths_of_stay_survive_in_a_release() -> None:
     assert np.abs(np.array(shares) - [0.6, 0.3, 0.1]).max() < 0.05
 
 
+def test_a_base_that_a_rule_links_is_the_one_that_is_written() -> None:
+    other = ADMISSION | {"name": "booked"}
+    schema = schema_of(other, ADMISSION, stay(), rules=[{"order": ["booked", "in"]}])
+    codec = Codec(schema)
+    codes = np.zeros((400, 3), dtype=np.int64)
+    codes[:, 2] = np.arange(400) % 31
+    made = codec.decode(codes, 4).to_pandas()
+    assert (made["booked"] <= made["in"]).all()
+    assert (made["out"] - made["in"]).map(lambda each: each.days).tolist() == codes[:, 2].tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"order": ["in", "out"]}, "codes of 'out'"),
+        ({"never": {"pay": 0, "flag": "a"}}, "spikes"),
+        ({"order": ["fee", "cost"]}, "decode"),
+    ],
+)
+def test_rules_do_not_speak_of_what_they_cannot_keep(rule: dict[str, Any], said: str) -> None:
+    number = {"type": "integer", "constraints": {"minimum": 0, "maximum": 9}}
+    fields = [
+        ADMISSION,
+        stay(),
+        number | {"name": "pay", "margent": {"spikes": [0], "bins": 2}},
+        number | {"name": "fee", "margent": {"bins": 2, "decode": "midpoint"}},
+        number | {"name": "cost"},
+        {"name": "flag", "type": "string", "categories": ["a", "b"]},
+    ]
+    with pytest.raises(SchemaError, match=said):
+        schema_of(*fields, rules=[rule])
+
+
 def test_a_condition_on_a_difference_counts_its_units_and_spikes_lie_in_ranges() -> None:
     schema = schema_of(ADMISSION, stay(block={"bins": [0, 1, 3, 8, 30], "spikes": [5, 14]}))
     day = np.datetime64("2020-02-01") + np.arange(400) % 9

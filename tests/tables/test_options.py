@@ -53,6 +53,9 @@ def test_kinds_come_from_the_name_or_the_option(tmp_path: Path) -> None:
     assert kind_of_path(Path("x.dat"), ReadOptions(kind="tsv")) == "tsv"
     with pytest.raises(TableError, match=r"x\.dat.*\.csv"):
         kind_of_path(Path("x.dat"), ReadOptions())
+    for suffix in (".csv.bz2", ".csv.xz", ".zip", ".tar.gz"):
+        with pytest.raises(TableError, match=r"unpack the file, or compress it as \.csv\.gz"):
+            kind_of_path(Path("x" + suffix), ReadOptions())
     assert len(TEXT_KINDS) == 6
 
 

@@ -80,6 +80,12 @@ def test_what_is_no_table_is_named(table: object, words: str) -> None:
         open_table(table, names_only("a"))
 
 
+def test_a_type_that_arrow_lacks_is_told_of() -> None:
+    wide = pl.DataFrame({"a": pl.Series([1], dtype=pl.Int128)})
+    with pytest.raises(TableError, match="128-bit integers"):
+        open_table(wide, names_only("a"))
+
+
 def test_a_column_alone_is_no_table() -> None:
     for series in (pl.Series("a", [CANARY]), pd.Series([CANARY], name="a")):
         with pytest.raises(TableError, match="Series") as caught:

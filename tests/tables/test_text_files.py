@@ -58,6 +58,19 @@ def test_another_delimiter_is_hinted_at(tmp_path: Path, sign: str, typed: str) -
     assert read_rows(path, "ward", "cost", delimiter=typed) == [(b"North", b"1,5")]
 
 
+@pytest.mark.parametrize("line", [f"{CANARY},7,x", f"{CANARY}", f"{CANARY};7;x", f"7,7,{CANARY}"])
+def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path, line: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{line}\n")
+    with pytest.raises(SchemaError, match=r"none of which is a column of the schema.*--no-header") as caught:
+        open_table(tmp_path / "t.csv", names_only("a", "b", "c"))
+    assert CANARY not in str(caught.value)
+    assert "'a', 'b', 'c'" in str(caught.value)
+    # One name in common, whatever its case, and the line is a header: all differences are listed.
+    (tmp_path / "t.csv").write_text("A ,x,y\n")
+    with pytest.raises(SchemaError, match="y: the table has this column"):
+        open_table(tmp_path / "t.csv", names_only("a", "b", "c"))
+
+
 @pytest.mark.parametrize("rows", [b"", CANARY.encode() + b",1\n", b'"\xff\n,,,\0\r' * 9])
 def test_rows_change_nothing_about_a_refusal(tmp_path: Path, rows: bytes) -> None:
     text = refusal(written(tmp_path, b"a,c\n" + rows), "a", "b")

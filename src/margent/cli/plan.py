@@ -76,7 +76,6 @@ def plan(
     from margent.pipeline import checked_people
     from margent.plan import make_plan
     from margent.privacy.budget_file import unit_name
-    from margent.schema.check import unsupported
     from margent.schema.read import read_schema
 
     expected = whole_number(expect_rows, "--expect-rows", least=1)
@@ -98,8 +97,6 @@ def plan(
         for made in plans:
             after = "" if balance is None else after_text(balance, made.budget, unit_name(schema.unit)) + "\n"
             say(plan_text(made, expected) + after, lines=True)
-        for fault in unsupported(schema):
-            say(f"`margent synthesize` would refuse this schema: {fault}")
     for made in plans:
         made.require_fits()
 

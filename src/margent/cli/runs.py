@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,17 @@ if TYPE_CHECKING:
 @seed_option
 @format_option
 @people_option
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse, before the charge, a table with malformed records or cells that the schema does not list. "
+    "DATA-DEPENDENT: the refusal tells something of the rows that no budget pays for.",
+)
+@click.option(
+    "--schema-types",
+    is_flag=True,
+    help="Write the schema's own column types even where a Parquet or Arrow TABLE declares others that fit.",
+)
 @reading_options
 @out_option
 @json_option
@@ -77,6 +89,8 @@ def synthesize(
     seed: str | None,
     file_format: str | None,
     expect_people: str | None,
+    strict: bool,
+    schema_types: bool,
     delimiter: str | None,
     quote: str,
     encoding: str,
@@ -128,13 +142,18 @@ def synthesize(
             settings=given,
             rows=count,
             seed=sampling_seed,
-            read=read_options(delimiter, quote, encoding, no_header, kind),
+            read=replace(read_options(delimiter, quote, encoding, no_header, kind), container_types=not schema_types),
             expect_people=people,
+            strict=strict,
             progress=progress,
         )
         progress("writing", None)
         release.save(out, file_format=file_format)
     report(release, out, as_json=as_json, spent=True, budget_file=budget_file)
+    if strict:
+        from margent.strict import PASSED
+
+        say(f"DATA-DEPENDENT: {PASSED}.", err=True)
 
 
 @click.command(short_help="Another table from the same noisy answers, free.")
@@ -178,7 +197,7 @@ def resample(
     from margent.methods import synthesizer_named
     from margent.pipeline import checked_rows, checked_seed, from_transcript
     from margent.release.folder import refuse_existing
-    from margent.release.release import checked_format, dialect_of, read_release
+    from margent.release.release import checked_format, dialect_of, read_release, types_of
     from margent.settings import require_known
 
     count, sampling_seed = (
@@ -206,6 +225,7 @@ def resample(
             seed=sampling_seed,
             kind=summary["format"],
             dialect=dialect_of(summary),
+            declared=types_of(summary),
             progress=progress,
         )
         release.save(out, file_format=file_format)

@@ -116,7 +116,6 @@ def check(
     \b
     margent schema check schema.json people.csv
     """
-    from margent.schema.check import unsupported
     from margent.schema.codec import Codec
     from margent.schema.examples import example_cells
     from margent.schema.formulas import formula_cells, formula_warnings
@@ -135,18 +134,16 @@ def check(
             faults = [{"pointer": fault.pointer, "message": fault.message} for fault in error.faults]
             say_json({"ok": False, "faults": faults})
         raise
-    later = unsupported(read)
-    codec = None if later else Codec(planned(read))
+    codec = Codec(planned(read))
     bought = [field.name for field in read.modelled if asks_to_buy(field)]
-    cells = {} if codec is None else dict(example_cells(codec)) | {field.name: () for field in open_columns(read)}
-    sizes = {} if codec is None else dict(zip(codec.domain.names, codec.domain.sizes, strict=True))
+    cells = dict(example_cells(codec)) | {field.name: () for field in open_columns(read)}
+    sizes = dict(zip(codec.domain.names, codec.domain.sizes, strict=True))
     if as_json:
         document = {
             "ok": True,
             "columns": [{"name": name, "codes": sizes[name], "examples": cells[name]} for name in sizes],
             "bought": bought,
             "warnings": formula_warnings(formula_cells(read)),
-            "unsupported": [{"pointer": fault.pointer, "message": fault.message} for fault in later],
         }
         say_json(document)
         return
@@ -163,8 +160,6 @@ def check(
         say(f"Missing cells are spelled {tokens}, where a column does not say otherwise.")
     for warning in formula_warnings(formula_cells(read)):
         say(f"Warning: {warning}.")
-    for fault in later:
-        say(f"  not yet in this version: {fault}")
     if table is not None:
         say(f"The header of {table} agrees with it. No row was read.")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from margent.collectors.stage import Stage
-from margent.errors import Fault, UsageError
+from margent.errors import UsageError
 from margent.privacy.budget import Budget
 from margent.privacy.partitions import threshold
 from margent.privacy.purchases import ONE_PERSON, Merchant, OpenSetRequest, QuantilesRequest, SizesRequest
@@ -124,32 +124,6 @@ def shared_out(stages: tuple[Stage, ...], purchases: Purchases) -> tuple[Stage, 
     if purchases.stage is None:
         return stages
     return (purchases.stage, *(replace(stage, share=stage.share * (1 - purchases.share)) for stage in stages))
-
-
-def purchase_faults(schema: Schema) -> list[Fault]:
-    """What a schema asks to buy that no run could settle, whatever was bought.
-
-    Privacy: none: a function of the schema.
-    """
-    asked = {field.name for field in (*columns_on_grids(schema), *open_columns(schema))}
-    named = {text for rule in schema.rules for text in _texts(rule)}
-    return [
-        Fault("/margent/rules", f"speak of {name!r}, whose values or bins are bought: no rule can hold of those yet")
-        for name in sorted(asked & named)
-    ]
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Every text in a JSON value, keys included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield key
-            yield from _texts(member)
-    elif isinstance(value, list | tuple):
-        for member in value:
-            yield from _texts(member)
 
 
 def _delta(name: str, budget: Budget) -> Fraction:

@@ -16,7 +16,7 @@ from margent.internal.label import is_release
 from margent.metrics.coded import CodedTable, Codes, Kind
 from margent.release.measurements import read_json, read_measurements
 from margent.release.release import dialect_of
-from margent.schema.check import unsettled, unsupported
+from margent.schema.check import unsettled
 from margent.schema.codec import Codec
 from margent.schema.differences import base_order
 from margent.schema.domain import Clique, Domain
@@ -105,9 +105,9 @@ def settled_by(schema: Schema, tables: Sequence[Given]) -> Schema:
 def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     """The schema cut down to the modeled columns that every table has; all others are dropped.
 
-    Raises: SchemaError where this version cannot code a field; UsageError where no column is left.
+    Raises: SchemaError where bins or values are yet to be bought; UsageError where no column is left.
     """
-    if faults := [*unsupported(schema), *unsettled(schema)]:
+    if faults := unsettled(schema):
         raise SchemaError(faults, "not everything the schema asks for can be compared: it")
     gone = {name for names in absent for name in names}
     for field in base_order(schema.modelled):

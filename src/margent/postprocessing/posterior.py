@@ -21,6 +21,8 @@ from margent.postprocessing.latent_classes import LatentClasses, LatentSettings,
 from margent.postprocessing.levels import expected_counts
 from margent.postprocessing.simplex import norm_sub
 from margent.postprocessing.tables import Evidence, Table, average, projected
+from margent.postprocessing.zeros import cleared, within_zeros
+from margent.schema.allowed import StructuralZeros
 from margent.schema.domain import Clique
 from margent.stream import Stream
 
@@ -79,10 +81,12 @@ def posterior(
     settings: PosteriorSettings,
     stream: Stream,
     progress: Callable[[float], None],
+    zeros: StructuralZeros | None = None,
 ) -> Posterior:
     """Targets from noisy tables: improved one-ways, competing models, and shrinkage of each table to its model.
 
     ``distances``: noisy distance from independence in records of the pairs that have a score (may be empty).
+    ``zeros``: the cells that rules forbid, which no target fills.
 
     Privacy: none: post-processing.
     """
@@ -100,7 +104,7 @@ def posterior(
     rough = {}
     for pair, table in pairs.items():
         prior = _closest(table, [by_latent[pair], flat[pair]])
-        rough[pair] = raked(pair, shrunk(table, prior, total), singles, total)
+        rough[pair] = cleared(pair, raked(pair, shrunk(table, prior, total), singles, total), zeros)
     # The noise of a table makes it look dependent, so edges are chosen by the scores, or by the fitted law.
     weights = {pair: distances.get(pair, _apart(by_latent[pair], flat[pair])) for pair in pairs}
     forest = spanning_forest(weights, rough, singles, domain)
@@ -115,14 +119,14 @@ def posterior(
             # A table is no prior for itself: the forest holds its edges' own noise.
             if best == "forest" and table.clique not in forest.edges:
                 priors.append(forest.table(table.clique, total))
-        targets[table.clique] = norm_sub(shrunk(table, _closest(table, priors), total), total)
+        targets[table.clique] = within_zeros(table.clique, shrunk(table, _closest(table, priors), total), zeros, total)
     filled = _unbought(evidence, set(pairs), distances, settings, total)
     for pair in filled:
         # The mixture may see dependence where there is none and the others miss some: their mean is safer than any.
         guess = forest.table(pair, total)
         if best == "latent":
             guess = (guess + latent.table(pair, total) + independence(pair, singles, total)) / 3
-        targets[pair] = guess
+        targets[pair] = cleared(pair, guess, zeros)
     noises = sorted(MEAN_ABSOLUTE * float(np.sqrt(table.variance).sum()) / total for table in several)
     precise = bool(noises) and noises[len(noises) // 2] < PRECISE
     return Posterior(total, targets, frozenset(filled), precise, singles, latent, forest, best)

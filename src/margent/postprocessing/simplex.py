@@ -28,7 +28,8 @@ def norm_sub(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     descending = np.sort(flat)[::-1]
     # t if only the j largest cells stayed above 0; the true t is the one of the last j that it leaves above.
     shifts = (np.cumsum(descending) - total) / np.arange(1, flat.size + 1)
-    kept = int(np.flatnonzero(descending > shifts)[-1])
+    # A total too small to be seen next to the largest value goes to that value: then no place passes the comparison.
+    kept = int(np.flatnonzero(descending > shifts).max(initial=0))
     projected: NDArray[np.float64] = np.maximum(values - shifts[kept], 0.0)
     return projected
 

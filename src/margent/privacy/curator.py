@@ -224,6 +224,8 @@ def _score(request: ScoreRequest | ChoiceRequest, position: int, exact: NDArray[
         return exact_scores.indif(exact)
     if request.kind == "r":
         return exact_scores.total_variation(exact)
+    if request.kind == "f":
+        return exact_scores.majority(exact)
     if request.kind == "mutual-information":
         assert request.tables is not None
         # Only where records are replaced does one come here: their number is public, and no row changes it.

@@ -6,6 +6,7 @@
 | `independence`, `distance` (m scores) | 1 record | sqrt m, m | 2 sqrt m, 2 m | k sqrt m, k m |
 | `indif` (m scores) | 1/256 record | 4 sqrt m, 4 m | 6 sqrt m, 6 m | 4 k sqrt m, 4 k m |
 | `r` (m scores) | 1/256 record | 2 sqrt m, 2 m | 3 sqrt m, 3 m | 2 k sqrt m, 2 k m |
+| `f` (m scores) | 1/2 record | sqrt m, m | sqrt m, m | k sqrt m, k m |
 | `mutual-information` (m scores) | 1/256 record x nat | refused | D sqrt m, D m | refused |
 
 D = D(n) + 1/256 with D(n) = 2 ln((n + 1)/2) + (n - 1) ln((n + 1)/(n - 1)), or ln n + (n - 1) ln(n/(n - 1)) where one
@@ -15,9 +16,10 @@ Gaussian noise is priced by L2, Laplace noise by L1, a choice by how far one sco
 
 A *lattice* is the unit in which the exact answer is an integer; noise is drawn, and privacy priced, in that
 unit. Every entry is proved (``proofs/marginal.md``, ``proofs/independence.md``, ``proofs/indif.md``, ``proofs/r.md``,
-``proofs/mutual-information.md``, ``proofs/person.md``) and held against brute force over all small tables, whose
-largest change it exceeds by at most a tenth (``tests/privacy/test_sensitivity.py``,
-``tests/privacy/test_dependence_sensitivity.py``; but for mutual information of two records).
+``proofs/f.md``, ``proofs/mutual-information.md``, ``proofs/person.md``) and held against brute force over all small
+tables, whose largest change it exceeds by at most a tenth (``tests/privacy/test_sensitivity.py``,
+``tests/privacy/test_dependence_sensitivity.py``, ``tests/privacy/test_f_sensitivity.py``; but for mutual information of
+two records).
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ SCORE_LATTICE: Mapping[str, int] = {
     "independence": 1,
     "distance": 1,
     "r": 256,
+    "f": 2,
     "mutual-information": 256,
 }
 """Lattice of each score: how many units make one record (one record x nat of mutual information)."""
@@ -52,6 +55,9 @@ _SCORE_SENSITIVITY: Mapping[tuple[str, Relation], Fraction] = {
     # n R is half of InDif.
     ("r", "add-remove"): Fraction(2),
     ("r", "replace"): Fraction(3),
+    # n F counts the records that a best rule for the child gets wrong, but for a half of the difference in n.
+    ("f", "add-remove"): Fraction(1),
+    ("f", "replace"): Fraction(1),
     # The L1 distance from a fixed table moves by one a record, and rounding to records keeps that (see scores.py).
     ("independence", "add-remove"): Fraction(1),
     ("independence", "replace"): Fraction(2),
@@ -87,8 +93,8 @@ def score_sensitivity_squared(
 
     Privacy: registered sensitivity of the score ``kind``.
     Source: PrivSyn section 4.2 and Lemma 4 for InDif, with the constant for replacement corrected
-    (``proofs/indif.md``); ``proofs/independence.md``; ``proofs/r.md``; ``proofs/mutual-information.md``;
-    ``proofs/person.md``.
+    (``proofs/indif.md``); ``proofs/independence.md``; ``proofs/r.md``; ``proofs/f.md``;
+    ``proofs/mutual-information.md``; ``proofs/person.md``.
     Raises: UsageError as `mutual_information_sensitivity`.
     """
     return Fraction(count * score_units(kind, neighbors, tables) ** 2)

@@ -24,7 +24,7 @@ from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
-ScoreKind = Literal["indif", "independence", "r", "mutual-information", "distance"]
+ScoreKind = Literal["indif", "independence", "r", "f", "mutual-information", "distance"]
 NO_MERGES: Mapping[str, Merge] = {}
 _MOST_EXPECTED = 1e100
 MOST_RECORDS = 2**52
@@ -75,7 +75,7 @@ class ScoreRequest:
     only) from whose products the tables' distances are measured; ``model``, for kind "distance", the public counts of
     each clique, of any number of columns; ``tables``, for kind "mutual-information", what is public of the tables.
     For the kinds that tell how two columns depend, ``children`` may name one column a clique: the score is then of that
-    column and all the others of the clique taken together as one.
+    column and all the others of the clique taken together as one. Kind "f" is always of a child, of at most two codes.
 
     Units: ``law`` in lattice units of the score (`margent.privacy.queries.SCORE_LATTICE`: the score is a whole
     number of them), because the noise is priced and drawn on that lattice.
@@ -137,7 +137,7 @@ def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> N
     Privacy: none: public facts; called before the charge.
     Raises: UsageError naming the pair.
     """
-    if request.children:
+    if request.children or request.kind == "f":
         _require_children(request, domain)
         return
     for pair in request.cliques:
@@ -156,16 +156,23 @@ def require_scorable(request: ScoreRequest | ChoiceRequest, domain: Domain) -> N
 
 
 def _require_children(request: ScoreRequest | ChoiceRequest, domain: Domain) -> None:
-    """Every clique has its child, and the kind is one whose sensitivity holds for tables of any two sides."""
+    """Every clique has its child, and the kind is one whose sensitivity holds for tables of the two sides."""
     if request.kind in ("independence", "distance") or len(request.children) != len(request.cliques):
         raise UsageError(
-            f"a score of kind {request.kind!r} takes children only where each clique has one: leave them out"
+            f"a score of kind {request.kind!r} takes "
+            + (
+                "one child a clique: name them"
+                if request.kind == "f"
+                else "children only where each clique has one: leave them out"
+            )
         )
     for names, child in zip(request.cliques, request.children, strict=True):
         if len(names) < 2 or len(set(names)) != len(names) or child not in names or not set(names) <= set(domain.names):
             raise UsageError(f"a child and at least one other column of the table are needed: {child!r}, {names!r}")
         if request.tables is not None and request.tables.binary and domain.size(child) > 2:
             raise UsageError(f"binary=True needs children of at most two codes, and {child!r} has more: leave it out")
+        if request.kind == "f" and domain.size(child) > 2:
+            raise UsageError(f"score 'f' is of a child of at most two codes, and {child!r} has more: ask for 'r'")
 
 
 def _require_modeled(request: ScoreRequest | ChoiceRequest, names: Clique, domain: Domain) -> None:

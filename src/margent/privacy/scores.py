@@ -64,6 +64,39 @@ def mutual_information(table: NDArray[np.int64]) -> int:
     return max(information * SCORE_LATTICE["mutual-information"] >> LOG_BITS, 0)
 
 
+def majority(table: NDArray[np.int64]) -> int:
+    """n F = -min over rules g of ((n/2 - K_0)^+ + (n/2 - K_1)^+), in halves of a record.
+
+    A rule g names a code of the child for every combination of the parents; K_x counts the records of child x for
+    which the rule names x. F is minus half the L1 distance to the nearest distribution with an even child that
+    its parents determine. The minimum is exact: all pairs (K_0, K_1) that no other one dominates are kept.
+
+    Shapes: ``table`` is (1 or 2, c) exact counts: the child's codes by the c combinations of its parents.
+    Units: half records; the value lies in [-2n, 0], 0 for an empty table.
+    Privacy: private; sensitivity 1 record (add-remove and replace), k (a person of k rows): ``proofs/f.md``.
+    Source: PrivBayes (Zhang et al. 2014), section 4.3, score F.
+
+    >>> majority(np.array([[2, 0], [0, 2]])), majority(np.array([[4, 0], [0, 0]]))
+    (0, -4)
+    """
+    total = int(table.sum())
+    half = -(-total // 2)  # a K beyond half of the records is as good as half of them
+    least, most = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)  # K_0 falling, K_1 rising
+    for zeros, ones in table.T.tolist() if table.shape[0] == 2 else [(total, 0)]:
+        if zeros == 0 or ones == 0:
+            least, most = least + zeros, most + ones
+        else:
+            least, most = np.concatenate([least + zeros, least]), np.concatenate([most, most + ones])
+        least, most = np.minimum(least, half), np.minimum(most, half)
+        order = np.lexsort((-most, -least))
+        least, most = least[order], most[order]
+        best = np.maximum.accumulate(most)
+        kept = np.append(True, best[1:] > best[:-1])
+        least, most = least[kept], most[kept]
+    wrong = np.maximum(total - 2 * least, 0) + np.maximum(total - 2 * most, 0)
+    return -int(wrong.min())
+
+
 def _deviation(table: NDArray[np.int64]) -> tuple[int, int]:
     """Sum_ij |a_i b_j - n alpha_ij|, which is n InDif, and n."""
     rows, columns = table.sum(axis=1), table.sum(axis=0)

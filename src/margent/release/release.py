@@ -28,6 +28,7 @@ from margent.release.page import release_page
 from margent.release.summary import release_summary
 from margent.release.values import text
 from margent.schema.codec import Codec
+from margent.schema.stored import schema_of_texts, stored_schema, stored_table, type_texts
 from margent.settings import NO_SETTINGS, Settings
 from margent.tables.frames import FRAME_KINDS, to_kind
 from margent.tables.options import ReadOptions
@@ -58,6 +59,7 @@ class Release:
     dialect: ReadOptions = field(default_factory=ReadOptions)
     where: tuple[str, ...] = ()
     settings: Settings = field(default_factory=lambda: NO_SETTINGS)
+    declared: pa.Schema | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -120,7 +122,8 @@ class Release:
         name = f"synthetic{FILE_SUFFIXES[kind]}"
         # The input's dialect goes with the input's kind only: a TSV made of a semicolon file is a plain TSV.
         dialect = self.dialect if kind == self.kind else ReadOptions()
-        facts = dialect_facts(kind, dialect)
+        typed = None if kind in TEXT_KINDS else stored_schema(Codec(self.transcript.schema), self.declared)
+        facts = dialect_facts(kind, dialect) | ({} if typed is None else {"types": type_texts(typed)})
         files = {
             "datapackage.json": canonical_json(data_package(self.transcript.schema, name, kind, self.summary, facts)),
             "charges.json": canonical_json(self._charges_document()),
@@ -132,8 +135,10 @@ class Release:
             (folder / "measurements").mkdir()
             for path, content in files.items():
                 (folder / path).write_bytes(content)
-            declared = None if kind in TEXT_KINDS else Codec(self.transcript.schema).arrow_schema
-            write_table(folder / name, kind, self._blocks(text=kind in TEXT_KINDS), declared, dialect)
+            blocks = self._blocks(text=typed is None)
+            if typed is not None:
+                blocks = (stored_table(block, typed) for block in blocks)
+            write_table(folder / name, kind, blocks, typed, dialect)
         return Path(out)
 
     def _charges_document(self) -> dict[str, Any]:
@@ -195,6 +200,23 @@ def dialect_of(summary: Mapping[str, Any]) -> ReadOptions:
         return ReadOptions(delimiter=facts["delimiter"], quote=facts["quote"], header=facts["header"])
     except (KeyError, TypeError, UsageError):
         raise TranscriptError("summary.json: the dialect is damaged or altered") from None
+
+
+def types_of(summary: Mapping[str, Any]) -> pa.Schema | None:
+    """The column types of a release's typed table, so that a resample has them too; None for text.
+
+    Privacy: none: declared types.
+    Raises: TranscriptError when the summary was altered.
+    """
+    texts = summary.get("types")
+    if texts is None:
+        return None
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise TranscriptError("summary.json: the column types are damaged or altered")
+    try:
+        return schema_of_texts(texts)
+    except ValueError:
+        raise TranscriptError("summary.json: the column types are damaged or altered") from None
 
 
 def require_publishable(folder: Path) -> None:

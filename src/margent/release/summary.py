@@ -125,13 +125,14 @@ def _shares_above(transcript: Transcript, codes: Mapping[str, int], least: float
 
 
 def coarsened_columns(transcript: Transcript) -> list[dict[str, Any]]:
-    """Columns some of whose codes were counted together in tables of several columns.
+    """Columns some of whose codes were counted together in tables of several columns; not the levels of hierarchies.
 
     Privacy: none: merges are read off noisy answers.
     """
     return [
         {"column": name, "codes": len(merge.groups), "groups": merge.size}
         for name, merge in sorted(transcript.merges.items())
+        if name == merge.column
     ]
 
 

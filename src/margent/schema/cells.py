@@ -76,6 +76,9 @@ def canonical_texts(column: Any) -> Any:
     """
     if is_text(column.type):
         return column
+    if pa.types.is_decimal32(column.type) or pa.types.is_decimal64(column.type):
+        # Arrow has few functions for narrow decimals.
+        column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
     try:
         encoded = column.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

@@ -68,17 +68,6 @@ def field_faults(field: Field, pointer: str, tokens: Sequence[MissingToken]) -> 
     return [Fault(pointer + fault.pointer, f"field {field.name!r}: {fault.message}") for fault in found]
 
 
-def unsupported(schema: Schema) -> list[Fault]:
-    """What the schema asks for that this version cannot honor yet: a run refuses it, never ignores it.
-
-    Privacy: none: a function of the schema.
-    """
-    faults: list[Fault] = []
-    if schema.rules:
-        faults.append(Fault("/margent/rules", "rules cannot be kept yet; take them out to go on without them"))
-    return faults
-
-
 def unsettled(schema: Schema) -> list[Fault]:
     """What has no codes before a run has bought it: values of open sets, and bins from quantiles.
 

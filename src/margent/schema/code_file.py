@@ -25,25 +25,35 @@ def read_code_file(
     The name is relative to the schema file's folder and may not leave it; ``sha256``, where given, must match.
     """
     members.refuse_unknown(("file", "sha256"), {})
+    found = checked_file(members, folder, 'expected a list of values, or {"file": "codes.csv"}')
+    if found is None:
+        return None
+    content, record = found
+    values = _values(content, kind, members)
+    return None if values is None else (values, record)
+
+
+def checked_file(members: Members, folder: Path | None, expected_form: str) -> tuple[bytes, CodeFile] | None:
+    """The bytes of the file that ``file`` names and its record, if they have the ``sha256`` that is given (if any)."""
     name, expected = members.text("file"), members.text("sha256")
     if members.sound and name is None:
-        members.fault(None, 'expected a list of values, or {"file": "codes.csv"}')
+        members.fault(None, expected_form)
     if expected is not None and not _DIGEST.fullmatch(expected):
         members.fault("sha256", "expected 64 hexadecimal digits in lower case")
     if name is None or not members.sound:
         return None
-    content = _content(name, members, folder)
+    content = file_content(name, members, folder)
     if content is None:
         return None
     digest = hashlib.sha256(content).hexdigest()
     if expected not in (None, digest):
         members.fault("sha256", f"the file's SHA-256 is {digest}: it has changed; check it and correct the schema")
         return None
-    values = _values(content, kind, members)
-    return None if values is None else (values, CodeFile(name, digest))
+    return content, CodeFile(name, digest)
 
 
-def _content(name: str, members: Members, folder: Path | None) -> bytes | None:
+def file_content(name: str, members: Members, folder: Path | None) -> bytes | None:
+    """The bytes of a file inside the schema's own folder, or None with a fault under ``file``."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or ":" in name or "\0" in name:
         members.fault("file", "must be a file name inside the schema's own folder, without .. and not absolute")

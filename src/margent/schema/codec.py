@@ -29,7 +29,8 @@ from margent.schema.codec_differences import (
     base_dates,
     date_cells,
 )
-from margent.schema.codec_writing import ColumnWriter, identifiers
+from margent.schema.codec_joint import JointValues
+from margent.schema.codec_writing import ColumnWriter, identifiers, row_words
 from margent.schema.differences import Positions, base_order
 from margent.schema.domain import Domain
 from margent.schema.fields import PersonUnit, Schema
@@ -187,8 +188,11 @@ class Codec:
         ``persons`` are the ids to write for the protected person; without them every row has its own number.
         In Arrow every missing cell is null; in text each is its own first token.
 
+        Values that rules between columns link are drawn together, so that every row obeys every rule.
+
         Shapes: (n, d) codes -> n rows with every output column in schema order.
         Privacy: none: post-processing.
+        Raises: ValueError where a code is out of range or never written, or a row's codes break a rule.
         """
         return self._table(codes, seed, first_row, persons, text=False)
 
@@ -239,14 +243,16 @@ class Codec:
         columns: list[Any] = []
         if text:
             schema = pa.schema([pa.field(name, pa.string()) for name in schema.names])
-        dates = self._dates(codes, seed, first_row)
+        linked = self._linked(codes, seed, first_row)
+        dates = self._dates(codes, seed, first_row, linked)
         for name in schema.names:
             if name in self._difference_writers:
                 own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
                 columns.append(self._difference_writers[name].column(own, dates[name], text=text))
             elif name in self._writers:
                 own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
-                columns.append(self._writers[name].column(own, seed, first_row, text=text))
+                cells = self._writers[name].column(own, seed, first_row, text=text, linked=linked.get(name))
+                columns.append(cells)
             elif persons is not None and isinstance(unit, PersonUnit) and unit.field == name:
                 columns.append(pa.array(persons, pa.int64()).cast(schema.field(name).type))
             else:
@@ -254,7 +260,7 @@ class Codec:
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _dates(
-        self, codes: NDArray[np.integer[Any]], seed: int, first_row: int
+        self, codes: NDArray[np.integer[Any]], seed: int, first_row: int, linked: Mapping[str, NDArray[np.int64]]
     ) -> dict[str, tuple[Positions, Present]]:
         """The dates of all relative columns and their bases, each base before what is relative to it."""
         found: dict[str, tuple[Positions, Present]] = {}
@@ -265,7 +271,20 @@ class Codec:
                 continue
             own = np.asarray(codes[:, self.domain.position[name]], dtype=np.int64)
             if field.relative_to is None:
-                found[name] = base_dates(self._writers[name], own, seed, first_row)
+                found[name] = base_dates(self._writers[name], own, seed, first_row, linked.get(name))
             else:
                 found[name] = self._difference_writers[name].dates(own, seed, first_row, found[field.relative_to.field])
         return found
+
+    def _linked(self, codes: NDArray[np.integer[Any]], seed: int, first_row: int) -> Mapping[str, NDArray[np.int64]]:
+        """The grid values of columns that rules link; none where there are no such rules."""
+        rulebook = self.schema.rulebook
+        if rulebook is None:
+            return {}
+
+        def words(name: str, attempt: int) -> NDArray[np.uint64]:
+            # The first words are those of a column that no rule links.
+            label = name if attempt == 0 else f"{name}\x1f{attempt}"
+            return row_words(seed, label, first_row, codes.shape[0])
+
+        return JointValues(rulebook, self.domain).indices(np.asarray(codes, dtype=np.int64), words)

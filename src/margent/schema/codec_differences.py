@@ -213,13 +213,16 @@ class DifferenceWriter:
         return pc.if_else(pa.array(present), self.axis.texts(positions), others)
 
 
-def base_dates(writer: ColumnWriter, codes: NDArray[np.int64], seed: int, first_row: int) -> tuple[Positions, Present]:
+def base_dates(
+    writer: ColumnWriter,
+    codes: NDArray[np.int64],
+    seed: int,
+    first_row: int,
+    linked: NDArray[np.int64] | None = None,
+) -> tuple[Positions, Present]:
     """Where the dates of a column that stands alone are, and which rows have one: the same that it writes."""
     assert isinstance(writer.values, BinnedValues)
     assert isinstance(writer.values.axis, TimeAxis)
     own = codes < writer.layout.values
-    indices = np.zeros(codes.size, dtype=np.int64)
-    if writer.layout.values:
-        words = row_words(seed, writer.layout.field.name, first_row, codes.size)
-        indices = writer.values.draw(np.where(own, codes, 0), words)
+    indices = writer.indices(codes, seed, first_row, linked)
     return writer.values.axis.positions(indices), own

@@ -77,6 +77,8 @@ class NumberAxis:
         kind, whole = column.type, self.field.type != "number"
         if pa.types.is_boolean(kind):
             return ruler.of_integers(integers(column.cast(pa.int8())))
+        if pa.types.is_duration(kind):
+            return ruler.of_integers(integers(column.cast(pa.int64())))
         if pa.types.is_integer(kind):
             return ruler.of_integers(integers(column))
         if pa.types.is_floating(kind):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.codec_categories import ListedTexts
+from margent.schema.codec_joint import UNSET
 from margent.schema.codec_numbers import NumberAxis
 from margent.schema.layout import Layout
 from margent.stream import Stream
@@ -48,8 +49,18 @@ class ColumnWriter:
         numbers = [axis.scalar(special.text) for special in self.layout.special]
         return None if any(number is None for number in numbers) else numbers
 
-    def column(self, codes: NDArray[np.int64], seed: int, first_row: int, *, text: bool) -> Any:
+    def column(
+        self,
+        codes: NDArray[np.int64],
+        seed: int,
+        first_row: int,
+        *,
+        text: bool,
+        linked: NDArray[np.int64] | None = None,
+    ) -> Any:
         """The cells of rows first_row, first_row + 1, ... as an Arrow column.
+
+        ``linked``: grid values that rules between columns have chosen (`codec_joint`), `UNSET` where they have not.
 
         Raises: ValueError where a code is out of range or stands for unlisted cells, which are never written.
         """
@@ -61,16 +72,25 @@ class ColumnWriter:
         if isinstance(self.values, ListedTexts):
             return self._listed(codes, text)
         own = codes < layout.values
-        chosen = np.where(own, codes, 0)
-        indices = np.zeros(codes.size, dtype=np.int64)
-        if layout.values:
-            indices = self.values.draw(chosen, row_words(seed, layout.field.name, first_row, codes.size))
+        indices = self.indices(codes, seed, first_row, linked)
         if text:
             return self._texts(codes, own, self.values.axis.texts(indices))
         if self._special_values is None:
             column = self._texts(codes, own, self.values.axis.texts(indices))
             return pc.if_else(pa.array(codes < layout.values + len(layout.special)), column, None)
         return self._typed(codes, own, self.values.axis.arrow(indices))
+
+    def indices(
+        self, codes: NDArray[np.int64], seed: int, first_row: int, linked: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Grid values of a column of bins, meaningless where the code is no value code."""
+        assert isinstance(self.values, BinnedValues)
+        own = codes < self.layout.values
+        indices = np.zeros(codes.size, dtype=np.int64)
+        if self.layout.values:
+            words = row_words(seed, self.layout.field.name, first_row, codes.size)
+            indices = self.values.draw(np.where(own, codes, 0), words)
+        return indices if linked is None else np.where(own & (linked != UNSET), linked, indices)
 
     def _listed(self, codes: NDArray[np.int64], text: bool) -> Any:
         assert isinstance(self.values, ListedTexts)

@@ -59,10 +59,10 @@ def _misfit(field: Field, declared: Any) -> str | None:
             f"the column holds nested values ({declared}), which have no code: flatten it, or set "
             'margent.role to "drop"'
         )
-    if pa.types.is_duration(kind) or pa.types.is_interval(kind):
+    if pa.types.is_interval(kind) or (pa.types.is_duration(kind) and field.type != "integer"):
         return (
-            f"the column holds {kind}, which no field type describes: convert it to a number of seconds, "
-            'or set margent.role to "drop"'
+            f"the column holds {kind}: only an integer field reads a duration, as a whole number of its unit; "
+            'declare one, convert the column to a number, or set margent.role to "drop"'
         )
     clock, day = pa.types.is_time(kind), pa.types.is_date(kind) or pa.types.is_timestamp(kind)
     if (clock or day) and not _readable(field, clock=clock):

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from dataclasses import field as attribute
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from margent.errors import Fault, SchemaError
 from margent.schema.block_json import read_missing
@@ -22,6 +23,9 @@ from margent.schema.check import schema_faults, size_faults
 from margent.schema.field_json import read_field
 from margent.schema.parts import Field, FieldType, MissingToken
 from margent.schema.strict_json import Members, strict_faults
+
+if TYPE_CHECKING:
+    from margent.schema.rulebook import Rulebook
 
 DEFAULT_MISSING = (MissingToken(""),)
 """Cells that are missing where neither table nor field says otherwise: the empty ones."""
@@ -80,8 +84,18 @@ class Schema:
             faults += size_faults(self.unit.max_rows, self.unit.field, self.fields)
         if not self.fields:
             faults.append(Fault("/fields", "is empty; a table has at least one field"))
+        if not faults and self.rules:
+            # Not at the top: rules are made of columns' codes, and a schema without them needs none.
+            from margent.schema.rulebook import make_rulebook
+
+            self.__dict__["rulebook"], faults = make_rulebook(self)
         if faults:
             raise SchemaError(faults)
+
+    @cached_property
+    def rulebook(self) -> Rulebook | None:
+        """What the rules mean for codes and values; None where there are no rules."""
+        return None
 
     @property
     def modelled(self) -> tuple[Field, ...]:

@@ -12,6 +12,8 @@ from margent.schema.check import schema_faults
 from margent.schema.field_json import HONORED, read_field
 from margent.schema.fields import DEFAULT_MISSING, PersonUnit, Schema, Unit
 from margent.schema.parts import Field
+from margent.schema.rule_files import with_mapping
+from margent.schema.rules import read_rule
 from margent.schema.strict_json import Members, load_bytes, parse_strict, step, strict_faults
 from margent.schema.todos import field_todos, todo_faults
 
@@ -59,13 +61,13 @@ def schema_from_json(document: Any, *, folder: Path | None = None, subject: str 
     unit = _unit(block)
     missing = read_missing(top, "missingValues")
     rules = block.items("rules") or []
-    for place, rule in enumerate(rules):
-        if not isinstance(rule, Mapping):
-            block.fault("rules", f"entry {place}: expected an object")
+    rules = [with_mapping(rule, step("/margent/rules", place), faults, folder) for place, rule in enumerate(rules)]
     name, provenance = top.text("name"), block.text("provenance")
     fields = _fields(top, faults, folder)
     tokens = DEFAULT_MISSING if missing is None else missing
     if faults or unit is None:
+        for place, rule in enumerate(rules):
+            read_rule(rule, step("/margent/rules", place), faults)
         raise SchemaError(_in_order([*faults, *schema_faults(fields, tokens, unit)]), subject)
     try:
         return Schema(

@@ -51,6 +51,16 @@ def grid_schema(schema: Schema) -> Schema:
     return replace(schema, fields=fields, rules=())
 
 
+def readable(schema: Schema) -> Schema:
+    """The columns that have codes, or a grid, before anything is bought, for checking how cells are spelled.
+
+    Privacy: none: a function of the schema.
+    """
+    if all(field.open_set is not None for field in schema.modelled):
+        return planned(schema)  # there is nothing else to check; any text may be a value
+    return grid_schema(schema)
+
+
 def settled(schema: Schema, bought: Sequence[Bought]) -> Schema:
     """The schema with closed lists for open sets, and edges for quantiles, as the answers say.
 

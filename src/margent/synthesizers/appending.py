@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +31,10 @@ class Layout:
     appends: tuple[Append, ...]
 
 
-def layout(cliques: Sequence[Clique]) -> Layout:
+def layout(cliques: Sequence[Clique], linked: Sequence[Clique] = ()) -> Layout:
     """Strip columns that lie in one clique only, drop cliques inside others, repeat; split what is left.
+
+    Columns that are ``linked``, by rules, are in cores and never stripped; those of one link are in one core.
 
     Nothing is left of an acyclic set of cliques (a tree of pairs, say): its records need no iteration.
 
@@ -44,6 +46,7 @@ def layout(cliques: Sequence[Clique]) -> Layout:
     (Append(column='a', given=('b',)),)
     """
     left = sorted({names for names in cliques if len(names) > 1})
+    kept = {name for names in linked for name in names}
     stripped: list[Append] = []
     while True:
         left = [names for names in left if not any(set(names) < set(other) for other in left)]
@@ -51,7 +54,7 @@ def layout(cliques: Sequence[Clique]) -> Layout:
         for names in left:
             for name in names:
                 holders.setdefault(name, []).append(names)
-        alone = sorted(name for name, where in holders.items() if len(where) == 1)
+        alone = sorted(name for name, where in holders.items() if len(where) == 1 and name not in kept)
         if not alone:
             break
         (names,) = holders[alone[0]]
@@ -60,14 +63,14 @@ def layout(cliques: Sequence[Clique]) -> Layout:
         left.remove(names)
         if len(rest) > 1 and rest not in left:
             left = sorted([*left, rest])
-    return Layout(_components(left), tuple(reversed(stripped)))
+    return Layout(_components(left, linked), tuple(reversed(stripped)))
 
 
-def _components(cliques: Sequence[Clique]) -> tuple[tuple[Clique, ...], ...]:
-    """The cliques of each connected component, components in order of their first column."""
+def _components(cliques: Sequence[Clique], linked: Sequence[Clique] = ()) -> tuple[tuple[Clique, ...], ...]:
+    """The cliques of each component that cliques and links connect, components in order of their first column."""
     groups: list[tuple[set[str], list[Clique]]] = []
-    for names in cliques:
-        joined, members = set(names), [names]
+    for names in [*cliques, *linked]:
+        joined, members = set(names), [names] if names in cliques else []
         apart = []
         for columns, others in groups:
             if columns & joined:
@@ -76,7 +79,19 @@ def _components(cliques: Sequence[Clique]) -> tuple[tuple[Clique, ...], ...]:
             else:
                 apart.append((columns, others))
         groups = [*apart, (joined, members)]
-    return tuple(tuple(sorted(members)) for _, members in sorted(groups, key=lambda group: clique(group[0])))
+    return tuple(tuple(sorted(members)) for _, members in sorted(groups, key=lambda group: clique(group[0])) if members)
+
+
+def reached(names: Collection[str], links: Sequence[Clique]) -> set[str]:
+    """The names, and all that links lead to from them.
+
+    >>> sorted(reached({"a"}, [("b", "c"), ("a", "b"), ("d", "e")]))
+    ['a', 'b', 'c']
+    """
+    found = set(names)
+    while more := {name for link in links if found & set(link) for name in link} - found:
+        found |= more
+    return found
 
 
 def draw_given(

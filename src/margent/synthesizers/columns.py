@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +13,31 @@ from numpy.typing import NDArray
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread, member_shares
 from margent.postprocessing.tables import Table, WorkingDomain, average, evidence, working_domain
+from margent.postprocessing.zeros import within_zeros
 from margent.progress import Progress
+from margent.schema.allowed import StructuralZeros
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.apportion import shuffled_codes
 from margent.transcript import Transcript
 
+if TYPE_CHECKING:
+    from margent.schema.rulebook import Rulebook
+    from margent.synthesizers.rules import RecordRules
+
+
+ZEROING = 3
+"""How often tables lose their forbidden cells and are made to agree again."""
+
 
 def sampleable_codes(transcript: Transcript) -> Mapping[str, NDArray[np.bool_]]:
-    """Which codes of each column may be written, from the schema. Privacy: none: public facts only."""
+    """Which codes of each column may be written, from the schema and its rules. Privacy: none: public facts only."""
     from margent.schema.codec import Codec
 
-    return Codec(transcript.schema).sampleable
+    sampleable, rulebook = dict(Codec(transcript.schema).sampleable), transcript.schema.rulebook
+    if rulebook is not None:
+        sampleable |= rulebook.zeros.possible
+    return sampleable
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +52,27 @@ class Columns:
     working: WorkingDomain
     shares: Mapping[str, NDArray[np.float64]]
     members: Mapping[str, Mapping[int, NDArray[np.float64]]]
+    rulebook: Rulebook | None = None
+
+    @cached_property
+    def rules(self) -> RecordRules | None:
+        """The rules between columns of working codes, if there are any."""
+        if self.rulebook is None:
+            return None
+        from margent.synthesizers.rules import RecordRules
+
+        return RecordRules.of(self.rulebook, self.working.domain, self.shares, self.working.groups)
+
+    @cached_property
+    def _full_rules(self) -> RecordRules | None:
+        """The rules between columns of schema codes, if there are any."""
+        if self.rulebook is None:
+            return None
+        from margent.synthesizers.rules import RecordRules
+
+        full = self.working.full
+        shares = {name: self.full_shares(name) for name in full.names}
+        return RecordRules.of(self.rulebook, full, shares, {name: np.arange(full.size(name)) for name in full.names})
 
     def alone(self, name: str, rows: int, stream: Stream) -> NDArray[np.int32]:
         """A column of working codes drawn by itself: apportioned counts in random order."""
@@ -58,7 +94,8 @@ class Columns:
     def unmerged(self, drawn: Mapping[str, NDArray[np.int32]], rows: int, seed: int) -> NDArray[np.int32]:
         """Records of schema codes, shape (rows, d), from columns of working codes.
 
-        The records of a group are apportioned to its members, in random order.
+        The records of a group are apportioned to its members, in random order. Where rules tell members of a group
+        apart, records that break one are changed: every record that is returned obeys all rules.
         """
         names = self.working.full.names
         records = np.empty((len(names), rows), dtype=np.int32)
@@ -69,6 +106,8 @@ class Columns:
                 where = np.flatnonzero(codes == group)
                 stream = Stream(seed, "unmerge", name, str(group))
                 records[place, where] = members[shuffled_codes(self.members[name][group], where.size, stream)]
+        if self._full_rules is not None:
+            return self._full_rules.enforced(records.T, Stream(seed, "unmerge", "rules"), self.working.groups)
         return records.T
 
 
@@ -88,7 +127,7 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
             shares[name] = np.ones(working.domain.size(name))
         counts, variance = _noisy_counts(transcript, name)
         members[name] = member_shares(working, name, counts, shares[name], spread, variance)
-    return Columns(working, shares, members)
+    return Columns(working, shares, members, transcript.schema.rulebook)
 
 
 def consistent(
@@ -102,13 +141,28 @@ def consistent(
     working = working_domain(transcript, sampleable_codes(transcript))
     known = evidence(transcript, working)
     # Without records to speak of the tables still tell shapes, and those need a positive total.
-    tables = consistency.apply(known.tables, max(known.total, 1.0))
+    total = max(known.total, 1.0)
+    tables = consistency.apply(known.tables, total)
+    rulebook = transcript.schema.rulebook
+    if rulebook is not None:
+        zeros = rulebook.zeros.merged(working.groups)
+        for _ in range(ZEROING):
+            tables = consistency.apply([zeroed(table, zeros, total) for table in tables], total)
+        tables = [zeroed(table, zeros, total) for table in tables]
     progress("consistency", 1.0)
     return (
         {table.clique: table for table in tables},
         columns_of(transcript, working, tables, spread),
         round(known.total),
     )
+
+
+def zeroed(table: Table, zeros: StructuralZeros, total: float) -> Table:
+    """The table with no records in cells that rules forbid, on the simplex of the others.
+
+    Units: records. Privacy: none: post-processing.
+    """
+    return Table(table.clique, within_zeros(table.clique, table.values, zeros, total), table.variance)
 
 
 def _noisy_counts(transcript: Transcript, name: str) -> tuple[NDArray[np.float64], float]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from margent.progress import Progress
 from margent.schema.domain import Clique
 from margent.stream import Stream
 from margent.synthesizers.descent_sweeps import fill_views, sweep
+
+if TYPE_CHECKING:
+    from margent.synthesizers.rules import RecordRules
 
 HEADROOM = 2**30
 """Sums of residuals stay below this, so that 32-bit integers never wrap."""
@@ -49,8 +53,11 @@ def descend(
     stream: Stream,
     progress: Progress,
     settings: DescentSettings,
+    rules: RecordRules | None = None,
 ) -> NDArray[np.int32]:
     """Return records that agree with the targets as well as single-cell moves can make them: least sum |E_C|^2.
+
+    Where there are rules, the records are first brought to them, and no move leaves them: all that is returned obeys.
 
     Shapes: ``records`` (n, d), the start; ``targets[C]`` non-negative, axes in clique order.
     Units: the targets are scaled to n records.
@@ -60,10 +67,12 @@ def descend(
     if rows == 0 or not targets:
         return records
     records = np.ascontiguousarray(records, dtype=np.int32).copy()
+    if rules is not None:
+        records = rules.enforced(records, stream)
     views = _Views.of(targets, names, sizes, rows)
     shards = _shards(views, rows, settings)
     if shards == 1:
-        _fit(records, views, targets, stream, settings.most_sweeps, settings.still)
+        _fit(records, views, targets, stream, settings.most_sweeps, settings.still, rules)
         progress("records", 1.0)
         return records
     edges = [rows * shard // shards for shard in range(shards + 1)]
@@ -73,13 +82,13 @@ def descend(
     streams = [Stream(stream.seed64() >> 1, "shard", str(shard)) for shard in range(shards)]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
         futures = [
-            workers.submit(_fit, part, apart, targets, own, settings.most_sweeps, settings.still)
+            workers.submit(_fit, part, apart, targets, own, settings.most_sweeps, settings.still, rules)
             for part, own in zip(parts, streams, strict=True)
         ]
         for done, future in enumerate(futures):
             future.result()
             progress("records", (done + 1) / (shards + 1))
-    _fit(records, views, targets, stream, settings.joint_sweeps, settings.still)
+    _fit(records, views, targets, stream, settings.joint_sweeps, settings.still, rules)
     progress("records", 1.0)
     return records
 
@@ -176,6 +185,7 @@ def _fit(
     stream: Stream,
     most: int,
     still: float,
+    rules: RecordRules | None = None,
 ) -> None:
     """Sweep over the records, in place, until hardly anything moves."""
     rows, columns = records.shape
@@ -183,19 +193,17 @@ def _fit(
     everything = np.arange(len(views.orders), dtype=np.int64)
     layout = (views.view_axes, views.axis_column, views.axis_stride, views.view_offset)
     fill_views(records, everything, *layout, views.unit, residual)
+    members = (*_flat(views.column_views), *_flat(views.column_tables), *_flat(views.table_views))
     for _ in range(most):
-        moves = sweep(
-            records,
-            stream.permutation(rows),
-            stream.below(columns, rows),
-            views.sizes,
-            *_flat(views.column_views),
-            *_flat(views.column_tables),
-            *_flat(views.table_views),
-            *layout,
-            views.unit,
-            residual,
-        )
+        order, first = stream.permutation(rows), stream.below(columns, rows)
+        if rules is None:
+            moves = sweep(records, order, first, views.sizes, *members, *layout, views.unit, residual)
+        else:
+            # Not at the top: what no schema without rules needs is not compiled for it.
+            from margent.synthesizers.descent_within import Views, sweep_within
+
+            allowed = rules.factors
+            moves = sweep_within(records, order, first, Views(*members, *layout), allowed, views.unit, residual)
         if moves < still * rows * columns:
             return
 

@@ -43,12 +43,14 @@ class Descent:
         """
         working = working_domain(transcript, sampleable_codes(transcript))
         known = evidence(transcript, working)
+        rulebook = transcript.schema.rulebook
         belief = posterior(
             known,
             independence_distances(transcript),
             self.prior,
             Stream(0, "posterior"),
             lambda share: progress("model", share),
+            None if rulebook is None else rulebook.zeros.merged(working.groups),
         )
         singles = [Table((name,), counts, np.ones_like(counts)) for name, counts in belief.singles.items()]
         return DescentModel(self, belief, columns_of(transcript, working, singles, "projected"), round(known.total))
@@ -81,15 +83,15 @@ class DescentModel:
             if all(working.size(name) > 1 for name in clique)
         }
         records = self.belief.records(built, Stream(seed, "descent", "start"))
-        settings = self.method.settings
+        settings, rules = self.method.settings, self.columns.rules
         if self.belief.filled and self.belief.precise:
             sweeps = Stream(seed, "descent", "filled")
-            records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings)
+            records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings, rules)
             # What was measured has the last word over what models fill in.
             targets = {clique: table for clique, table in targets.items() if clique not in self.belief.filled}
             settings = replace(settings, most_sweeps=self.method.last_sweeps)
         sweeps = Stream(seed, "descent", "sweeps")
-        records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings)[:rows]
+        records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings, rules)[:rows]
         drawn = {name: np.ascontiguousarray(records[:, place]) for place, name in enumerate(working.names)}
         return self.columns.unmerged(drawn, rows, seed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,12 @@ from margent.postprocessing.tables import Table
 from margent.progress import Progress, silent
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
-from margent.synthesizers.appending import Append, draw_given, layout
+from margent.synthesizers.appending import Append, draw_given, layout, reached
 from margent.synthesizers.columns import Columns, consistent, counted
 from margent.transcript import Transcript
+
+if TYPE_CHECKING:
+    from margent.synthesizers.rules import RecordRules
 
 
 @dataclass(frozen=True)
@@ -85,23 +89,26 @@ class GumModel:
 
     def _built(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
         """All records, one connected component of tables at a time, joined row by row."""
-        drawn: dict[str, NDArray[np.int32]] = {}
+        rules = self.columns.rules
+        drawn: dict[str, NDArray[np.int32]] = {} if rules is None else self._obeying(rules, rows, seed)
 
         def column(name: str) -> NDArray[np.int32]:
             if name not in drawn:
                 drawn[name] = self.columns.alone(name, rows, Stream(seed, "gum", "column", name))
             return drawn[name]
 
-        plan = layout(tuple(self.tables))
+        links = [] if rules is None else [factor.columns for factor in rules.zeros.factors]
+        plan = layout(tuple(self.tables), links)
         for number, core in enumerate(plan.cores):
-            names = sorted({name for members in core for name in members})
+            names = sorted(reached({name for members in core for name in members}, links))
             records = np.stack([column(name) for name in names])
             done = number / len(plan.cores)
 
             def part(step: str, share: float | None, done: float = done) -> None:
                 progress(step, done + (share or 0.0) / len(plan.cores))
 
-            self._play(records, names, core, Stream(seed, "gum", "rounds", *names), part)
+            stream = Stream(seed, "gum", "rounds", *names)
+            self._play(records, names, core, stream, part, None if rules is None else rules.among(names))
             drawn.update(zip(names, records, strict=True))
         for append in plan.appends:
             given = [column(name) for name in append.given]
@@ -110,6 +117,17 @@ class GumModel:
             column(name)
         progress("records", 1.0)
         return self.columns.unmerged(drawn, rows, seed)
+
+    def _obeying(self, rules: RecordRules, rows: int, seed: int) -> dict[str, NDArray[np.int32]]:
+        """The columns that rules link, independent but for the rules."""
+        names = self.domain.names
+        start = [self.columns.alone(name, rows, Stream(seed, "gum", "column", name)) for name in names]
+        records = rules.balanced(np.stack(start, axis=1), Stream(seed, "gum", "rules"))
+        return {
+            name: np.ascontiguousarray(records[:, place])
+            for place, name in enumerate(names)
+            if name in rules.zeros.columns
+        }
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Counts of ``total`` sampled records over each clique: GUM has no closed form.
@@ -125,8 +143,9 @@ class GumModel:
         core: Sequence[Clique],
         stream: Stream,
         progress: Progress,
+        rules: RecordRules | None,
     ) -> None:
-        """All rounds over one component, in place."""
+        """All rounds over one component, in place; records that obey ``rules`` do so again."""
         # Not at the top: the compiler is slow to import, and naming the synthesizer must not need it.
         from margent.synthesizers.gum_rounds import ONE, play_round
 
@@ -157,7 +176,13 @@ class GumModel:
         for number in range(settings.rounds):
             alpha = settings.alpha * settings.decay ** (number // settings.every)
             share = settings.duplicate[number % len(settings.duplicate)]
-            play_round(records, *marginals, round(alpha * ONE), round(share * ONE), state)
+            if rules is None or not rules.zeros.factors:
+                play_round(records, *marginals, round(alpha * ONE), round(share * ONE), state)
+            else:
+                # What no schema without rules needs is not compiled for it.
+                from margent.synthesizers.gum_within import play_round_within
+
+                play_round_within(records, *marginals, round(alpha * ONE), round(share * ONE), state, rules.factors)
             progress("records", (number + 1) / settings.rounds)
 
     def _projected(self, clique: Clique) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from margent.synthesizers.apportion import apportion
 from margent.synthesizers.columns import Columns, consistent, counted
 from margent.synthesizers.transport import transport
 from margent.transcript import Transcript
+
+if TYPE_CHECKING:
+    from margent.synthesizers.rules import RecordRules
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,12 @@ class MinCostFlowModel:
         """
         built = max(rows, min(self.total, self.settings.enough)) if rows > 0 else 0
         names = self.domain.names
+        rules = self.columns.rules
         start = [self.columns.alone(name, built, Stream(seed, "mcf", "column", name)) for name in names]
         records = np.stack(start) if start else np.zeros((0, built), dtype=np.int32)
-        self._play(records, seed, progress)
+        if rules is not None and built > 0:
+            records = np.ascontiguousarray(rules.balanced(records.T, Stream(seed, "mcf", "rules")).T)
+        self._play(records, seed, progress, rules)
         progress("records", 1.0)
         # Columns start in random order and every move treats all rows alike, so any rows are a random subset.
         drawn = {name: records[place, :rows] for place, name in enumerate(names)}
@@ -93,8 +100,8 @@ class MinCostFlowModel:
         """
         return counted(self.sample(self.total, seed, silent), self.domain, cliques)
 
-    def _play(self, records: NDArray[np.int32], seed: int, progress: Progress) -> None:
-        """All passes, in place."""
+    def _play(self, records: NDArray[np.int32], seed: int, progress: Progress, rules: RecordRules | None) -> None:
+        """All passes, in place. Records that a table's moves take out of the rules have their other columns adapted."""
         rows = records.shape[1]
         held = sorted(self.tables)
         # A table inside another is met with it, since they agree.
@@ -108,7 +115,11 @@ class MinCostFlowModel:
             for done, place in enumerate(stream.permutation(len(cliques)).tolist()):
                 names = cliques[place]
                 axes = np.array([self.domain.position[name] for name in names])
+                before = None if rules is None else records.copy()
                 changed += meet(records, axes, targets[names], stream)
+                if rules is not None and before is not None:
+                    codes = cells_of(records, axes, targets[names].shape)
+                    rules.adapted(records.T, before.T, codes, targets[names].size, axes, stream)
                 progress("records", (number + (done + 1) / len(cliques)) / (self.settings.passes + 1))
             if changed <= self.settings.still * records.size:
                 return
@@ -117,6 +128,14 @@ class MinCostFlowModel:
         """Whole counts that add up to ``rows``, each the floor or ceiling of its share."""
         values = self.tables[names].values
         return apportion(np.maximum(values, 0.0).ravel(), rows, float(stream.unit(1)[0])).reshape(values.shape)
+
+
+def cells_of(records: NDArray[np.int32], axes: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int32]:
+    """The cell of a table, numbered in C order, that each record lies in."""
+    codes = np.zeros(records.shape[1], dtype=np.int32)
+    for axis, size in zip(axes.tolist(), shape, strict=True):
+        codes = codes * np.int32(size) + records[axis]
+    return codes
 
 
 def meet(records: NDArray[np.int32], axes: NDArray[np.int64], target: NDArray[np.int64], stream: Stream) -> int:

@@ -45,7 +45,7 @@ def open_parquet(path: Path, schema: Schema) -> OpenTable:
             yield from _parquet_batches(part.snapshot.path, wanted)
             part.snapshot.check()
 
-    return OpenTable("parquet", tuple(first.names), wanted, read)
+    return OpenTable("parquet", tuple(first.names), wanted, read, declared=first)
 
 
 def open_ipc(path: Path, kind: str, schema: Schema) -> OpenTable:
@@ -65,7 +65,7 @@ def open_ipc(path: Path, kind: str, schema: Schema) -> OpenTable:
         yield from _ipc_batches(path, places)
         snapshot.check()
 
-    return OpenTable(kind, tuple(declared.names), wanted, read)
+    return OpenTable(kind, tuple(declared.names), wanted, read, declared=declared)
 
 
 def declared_types(path: Path, kind: str) -> Any:
@@ -83,7 +83,10 @@ def _files(folder: Path) -> list[Path]:
     entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
     files = [entry for entry in entries if entry.suffix.lower() in {".parquet", ".pq"} and entry.is_file()]
     if any(entry.is_dir() for entry in entries):
-        raise TableError(f"{folder}: a folder of Parquet files must be flat; it holds folders, which are not read")
+        raise TableError(
+            f"{folder}: a folder of Parquet files must be flat; it holds folders, which are not read (a partitioned "
+            "table keeps columns in their names: write it again as one file, or flat, with these columns inside)"
+        )
     if not files:
         raise TableError(f"{folder}: the folder holds no .parquet file")
     return files

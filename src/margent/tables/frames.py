@@ -15,9 +15,9 @@ FRAME_KINDS = ("pandas", "polars", "pyarrow", "duckdb")
 def to_kind(table: pa.Table, kind: str) -> Any:
     """The same rows, columns, order of categories and missing cells as another library's table.
 
-    pandas: nullable ``Int64`` (of the column's width) and ``boolean``, ``CategoricalDtype`` with its order,
-    dates as ``datetime64``, numbers as floats with NaN where missing. duckdb: a relation on the default
-    connection.
+    pandas: nullable ``Int64`` (of the column's width), ``boolean`` (``bool`` where no cell can be missing),
+    ``CategoricalDtype`` with its order, dates as ``datetime64``, numbers as floats with NaN where missing. duckdb: a
+    relation on the default connection.
 
     Privacy: none: synthetic tables only come here.
     Raises: UsageError when there is no such kind.
@@ -27,7 +27,9 @@ def to_kind(table: pa.Table, kind: str) -> Any:
     Int64Dtype()
     """
     if kind == "pandas":
-        return table.to_pandas(types_mapper=_nullable, date_as_object=False)
+        frame = table.to_pandas(types_mapper=_nullable, date_as_object=False)
+        whole = [field.name for field in table.schema if not field.nullable and str(field.type) == "bool"]
+        return frame.astype(dict.fromkeys(whole, "bool")) if whole else frame
     if kind == "polars":
         import polars
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from margent.schema.fields import Schema
 
 _USUAL_DELIMITERS = ";\t|,"
+_SHOWN = 8
 
 
 def check_columns(
@@ -26,7 +27,8 @@ def check_columns(
     """Every column of the schema is in the table exactly once, of a type it can be read from, and no other is.
 
     Order does not matter. A field of role drop may be absent: it is dropped already (unless it
-    holds the ids of the persons to protect). ``declared`` is the Arrow
+    holds the ids of the persons to protect). A text file's first line that has no name of the schema may be a row:
+    it is not shown. ``declared`` is the Arrow
     schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a pandas frame holds
     beside its columns.
 
@@ -36,6 +38,10 @@ def check_columns(
     listed = [field.name for field in schema.fields]
     optional = {field.name for field in schema.fields if field.role == "drop"} - set(schema.columns_read)
     present = set(found)
+    if delimiter is not None and found and _may_be_a_row(found, listed, delimiter):
+        raise SchemaError(
+            [Fault("header", _not_a_header(found, listed))], "the table's header, held against the schema,"
+        )
     missing = [name for name in listed if name not in present and name not in optional]
     faults: list[Fault] = []
     other = _other_delimiter(found, listed, delimiter)
@@ -55,6 +61,23 @@ def check_columns(
         faults += container_faults(schema, declared)
     if faults:
         raise SchemaError(faults, "the table's header, held against the schema,")
+
+
+def _may_be_a_row(found: Sequence[str], listed: Sequence[str], delimiter: str) -> bool:
+    """Whether no name of the schema, in whatever case, is in a text file's first line."""
+    near = {name.strip().casefold() for name in listed}
+    known = any(name.strip().casefold() in near for name in found) or _other_delimiter(found, listed, delimiter)
+    return bool(listed) and not known
+
+
+def _not_a_header(found: Sequence[str], listed: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in listed[:_SHOWN]) + (", ..." if len(listed) > _SHOWN else "")
+    return (
+        f"the first line has {len(found)} cell{'s' if len(found) != 1 else ''}, none of which is a column of the "
+        f"schema ({len(listed)}: {shown}). It is not shown, since it may be a row. If it is one, say --no-header; if "
+        "the names differ, rename them on one side; if there is one cell only, check --delimiter; lines above the "
+        "header must go"
+    )
 
 
 def _duplicates(found: Sequence[str]) -> list[Fault]:

@@ -28,7 +28,8 @@ class OpenTable:
     """Batches of private rows, the same in every pass; how they are read is a function given by the opener.
 
     Shapes: ``columns`` are the table's, in its order; batches have those of ``wanted``, in the schema's
-    order, and at most `BATCH_ROWS` rows. ``kind`` is the file's or frame's kind.
+    order, and at most `BATCH_ROWS` rows. ``kind`` is the file's or frame's kind; ``declared`` are the column types
+    that a typed file declares, None for text and frames.
     Privacy: private rows; its own text shows names only.
     """
 
@@ -37,6 +38,7 @@ class OpenTable:
     wanted: tuple[str, ...]
     read: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
     give_back: Callable[[], None] = field(default=_nothing, repr=False)
+    declared: pa.Schema | None = field(default=None, repr=False)
     closed: bool = field(default=False, init=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

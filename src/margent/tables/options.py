@@ -51,7 +51,8 @@ class ReadOptions:
     names the columns; without it the columns are the schema's, in its order. ``max_record_bytes``: of a
     longer record the first line counts as one whose cells are absent. ``kind``: the kind of file, where the
     suffix does not say. ``spool``: whether a one-shot stream may be copied to a temporary file that only its
-    owner can read, in ``spool_folder`` (by default the system's).
+    owner can read, in ``spool_folder`` (by default the system's). ``container_types``: whether the column types
+    that a Parquet or Arrow file declares are as public as its column names, so that the output may follow them.
 
     Units: ``max_record_bytes`` in bytes of UTF-8.
     Privacy: none: public facts. None of it is ever guessed from the table.
@@ -69,6 +70,7 @@ class ReadOptions:
     kind: str | None = None
     spool: bool = True
     spool_folder: Path | None = None
+    container_types: bool = True
 
     def __post_init__(self) -> None:
         """Check every option; raise one UsageError for all that are off."""
@@ -128,6 +130,10 @@ def kind_of_path(path: Path, options: ReadOptions) -> str:
     for suffix in sorted(kinds, key=len, reverse=True):
         if name.endswith(suffix):
             return kinds[suffix]
+    if name.endswith((".bz2", ".xz", ".lz4", ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".z", ".br")):
+        raise TableError(
+            f"{path}: files compressed in this way are not read: unpack the file, or compress it as .csv.gz or .csv.zst"
+        )
     if name.endswith((".xls", ".xlsx", ".xlsm", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".json", ".jsonl")):
         raise TableError(f"{path}: files of this kind are not read: save the table as CSV or Parquet first")
     raise TableError(

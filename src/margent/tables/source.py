@@ -39,6 +39,11 @@ class TableSource(Protocol):
         """The names of the table's columns, in its own order."""
         ...
 
+    @property
+    def declared(self) -> pa.Schema | None:
+        """The column types that a typed file declares, a part of its header; None for text and frames."""
+        ...
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """One pass over all rows: every pass gives the same rows in the same order.
 

@@ -79,7 +79,8 @@ def _stream(table: Any) -> Any:
     if reader is None:
         raise TableError(
             f"the {type(table).__name__} does not give a stream of Arrow record batches with named columns; "
-            "pass a DataFrame rather than one of its columns"
+            "pass a DataFrame rather than one of its columns, and cast columns of a type that Arrow's C interface "
+            "lacks (128-bit integers of polars, say)"
         )
     return reader
 
