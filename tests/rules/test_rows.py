@@ -59,6 +59,7 @@ def noise_transcript(schema: Schema, seed: int, merged: bool) -> Transcript:
     return Transcript(schema, domain, "made", (), answers, merges)
 
 
+# Shrinking would fit and search hundreds of tables: minutes, for examples that are small anyway.
 @settings(max_examples=40, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
 def test_rows_of_every_synthesizer_obey_every_rule_as_written(data: st.DataObject) -> None:
