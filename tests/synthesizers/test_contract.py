@@ -29,16 +29,11 @@ from margent.schema.codec import Codec
 from margent.schema.domain import Merge
 from margent.synthesizers.model import Model, Synthesizer
 from margent.transcript import Transcript
-from tests.synthesizers.made import counts_of, schema_of, transcript, variation
+from tests.synthesizers.made import CHOOSY, TAKING_ANY, counts_of, schema_of, transcript, variation
 
 ROOT = Path(__file__).resolve().parents[2]
 CYCLE = {"a": 3, "b": 4, "c": 2, "d": 3}
 PAIRS = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
-
-CHOOSY = {"ancestral": "needs a Bayesian network", "direct": "needs one noisy table over all columns"}
-"""Synthesizers that do not take any transcript, with what they say; their own tests hold the rest of the contract."""
-
-TAKING_ANY = [each for each in SYNTHESIZERS if each.name not in CHOOSY]
 
 every = pytest.mark.parametrize("synthesizer", TAKING_ANY, ids=lambda each: each.name)
 related = pytest.mark.parametrize(
