@@ -10,6 +10,7 @@ from margent.collectors.dense import Dense
 from margent.collectors.full_table import FullTable
 from margent.collectors.independent import Independent
 from margent.collectors.privbayes import PrivBayes
+from margent.collectors.priview import PriView
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
 from margent.settings import Settings, configured, require_known
@@ -94,6 +95,15 @@ METHODS: tuple[Method, ...] = (
         "comparison with the literature; a model that can be read",
         "seconds to minutes; time grows with the sets of parents tried, one pass over the table a column",
         "Zhang et al., PrivBayes, SIGMOD 2014 and TODS 2017",
+    ),
+    Method(
+        "priview",
+        PriView(),
+        Descent(),
+        "tables of a covering design: every two columns, or every three where noise allows, lie in one of them",
+        "questions nobody thought of before (`margent query`); few columns of few codes",
+        "seconds; memory grows with the cells of the tables bought",
+        "Qardaji et al., PriView, SIGMOD 2014, for columns of any number of codes",
     ),
     Method(
         "independent",

@@ -38,7 +38,7 @@ class PriView:
     """
 
     strength: int | None = None
-    split: Literal["even", "cells"] = "cells"
+    split: Literal["even", "cells"] = "even"
     total_share: Fraction = Fraction(1, 50)
     most_noise: float = 0.1
     most_cells: int = 20_000_000
