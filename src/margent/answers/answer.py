@@ -84,11 +84,10 @@ class QueryAnswer:
         units = "records" if self.person_rows is None else f"kept records (at most {self.person_rows} of each person)"
         if self.measured:
             said = [
-                f"Measured: {named} were counted together in {_tables(len(self.sources))} of this release; counts are "
-                f"{units}.",
-                "Each bar holds the noise in 95 of 100 cells, which is the whole error of a cell; in a long table a few "
-                "cells lie outside. Differences between rows of the table and the population it was drawn from are "
-                "not in it.",
+                f"Measured: {named} {'was counted' if len(self.columns) == 1 else 'were counted together'} in "
+                f"{_tables(len(self.sources))} of this release; counts are {units}.",
+                "Each bar holds the true count of the private table in 95 of 100 cells; in a long table some cells lie "
+                "outside. How the private table differs from the population it came from is in no bar.",
             ]
             if bool((self.counts < -0.5).any()):
                 said.append("Counts below 0 are noise around small cells; they make sums of cells right.")
