@@ -62,7 +62,7 @@ def test_every_three_columns_share_a_view_where_noise_is_small_and_every_two_whe
 
 def test_columns_that_fit_no_design_are_refused_with_their_names() -> None:
     domain = Domain(("zip", "job", "sex"), (40_000, 5_000, 2))
-    with pytest.raises(PlanError, match="'zip' .40,000 codes."):
+    with pytest.raises(PlanError, match=r"'zip' .40,000 codes."):
         PriView().stages(domain, Budget(epsilon=1))
     fits = PriView(most_cells=3 * 10**8).stages(domain, Budget(epsilon=1))
     assert fits[-1].largest == 200_000_000

@@ -34,7 +34,9 @@ def test_decomposable_margins_give_the_product_formula(seed: int, empty: float) 
     real = population((3, 4, 5), seed, empty)
     ab, bc, d = margin(real, (0, 1)), margin(real, (1, 2)), np.array([2.0, 1.0]) * real.sum() / 3
     b = ab.sum(axis=0)
-    product = np.divide(ab[:, :, None] * bc[None], b[None, :, None], where=b[None, :, None] > 0, out=np.zeros(real.shape))
+    product = np.divide(
+        ab[:, :, None] * bc[None], b[None, :, None], where=b[None, :, None] > 0, out=np.zeros(real.shape)
+    )
     expected = product[..., None] * d / real.sum()
     made = max_entropy((3, 4, 5, 2), {(0, 1): ab, (1, 2): bc, (3,): d}, float(real.sum()))
     assert made.met
@@ -114,8 +116,7 @@ def test_any_noise_gives_a_table(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     real = population((3, 4, 3), seed, 0.5)
     targets = {
-        axes: margin(real, axes) + rng.normal(0, spread, margin(real, axes).shape)
-        for axes in combinations(range(3), 2)
+        axes: margin(real, axes) + rng.normal(0, spread, margin(real, axes).shape) for axes in combinations(range(3), 2)
     }
     made = max_entropy(real.shape, targets, 500.0)
     assert np.isfinite(made.values).all()

@@ -42,7 +42,7 @@ def test_clipping_and_a_single_round_would_be_caught() -> None:
     with pytest.raises(AssertionError):
         check_ripple(lambda values, theta: np.maximum(values, 0.0), (3, 4), 1, 0.0)
     with pytest.raises(AssertionError):
-        check_ripple(lambda values, theta: one_round(values, theta), (3, 4), 1, 0.0)
+        check_ripple(one_round, (3, 4), 1, 0.0)
 
 
 def one_round(values: NDArray[np.float64], theta: float) -> NDArray[np.float64]:

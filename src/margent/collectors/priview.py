@@ -70,6 +70,7 @@ class PriView:
             cells=domain.size(column),
             law=law,
             note=f"the one-way of {column}; it decides whether every 2 or every 3 columns lie in a view",
+            total=domain.size(column) * float(law.variance),
         )
         return first, self._views_stage(domain, budget, designs, 1 - self.total_share)
 
@@ -127,8 +128,9 @@ class PriView:
     def _views_stage(self, domain: Domain, budget: Budget, designs: tuple[Cover, ...], share: Fraction) -> Stage:
         """What the views would cost: for each figure the larger of the designs."""
         columns = informative_columns(domain)
-        notes, laws, deviations, questions, largest, total = [], list[Law](), dict[str, float](), 0, 0, 0
-        for design in designs:
+        notes, laws, variances = [], list[Law](), dict[str, float]()
+        questions, largest, total, total_variance = 0, 0, 0, 0.0
+        for design in designs if columns else ():
             views = design.cliques(columns)
             cells = [domain.cells(view) for view in views]
             parts = self._parts(budget.total * share, cells, budget.account.scale_power)
@@ -138,7 +140,9 @@ class PriView:
                 for name in view:
                     precision[name] += domain.size(name) / (count * float(noise[part].variance))
             for name, each in precision.items():
-                deviations[name] = max(deviations.get(name, 0.0), 1 / each)
+                variances[name] = max(variances.get(name, 0.0), 1 / each)
+            whole = sum(1 / (count * float(noise[part].variance)) for count, part in zip(cells, parts, strict=True))
+            total_variance = max(total_variance, 1 / whole)
             laws += noise.values()
             questions, largest = max(questions, len(views)), max(largest, *cells)
             total = max(total, sum(cells))
@@ -152,7 +156,8 @@ class PriView:
             law=max(laws, key=lambda law: law.variance, default=None),
             note=", or ".join(notes),
             # What all views together say of single columns.
-            columns=tuple((name, Gaussian(Fraction(variance))) for name, variance in deviations.items()),
+            columns=tuple((name, Gaussian(Fraction(variance))) for name, variance in variances.items()),
+            total=total_variance or None,
         )
 
 
