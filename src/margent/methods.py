@@ -19,6 +19,7 @@ from margent.synthesizers.descent import Descent
 from margent.synthesizers.direct import Direct
 from margent.synthesizers.gum import Gum
 from margent.synthesizers.independent import IndependentColumns
+from margent.synthesizers.junction_tree import JunctionTreeSampling
 from margent.synthesizers.mcf import MinCostFlow
 from margent.synthesizers.model import Synthesizer
 
@@ -125,7 +126,15 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
-SYNTHESIZERS: tuple[Synthesizer, ...] = (Descent(), Gum(), MinCostFlow(), IndependentColumns(), Ancestral(), Direct())
+SYNTHESIZERS: tuple[Synthesizer, ...] = (
+    Descent(),
+    Gum(),
+    MinCostFlow(),
+    IndependentColumns(),
+    Ancestral(),
+    Direct(),
+    JunctionTreeSampling(),
+)
 
 
 def method_named(name: str) -> Method:
