@@ -9,6 +9,7 @@ from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense
 from margent.collectors.full_table import FullTable
 from margent.collectors.independent import Independent
+from margent.collectors.jtree import JTree
 from margent.collectors.privbayes import PrivBayes
 from margent.collectors.priview import PriView
 from margent.collectors.privsyn import PrivSyn
@@ -105,6 +106,15 @@ METHODS: tuple[Method, ...] = (
         "questions nobody thought of before (`margent query`); few columns of few codes",
         "seconds; memory grows with the cells of the tables bought",
         "Qardaji et al., PriView, SIGMOD 2014, for columns of any number of codes",
+    ),
+    Method(
+        "jtree",
+        JTree(),
+        JunctionTreeSampling(),
+        "one-way tables, private picks of dependent pairs, and the tables of their junction tree's cliques in clusters",
+        "columns whose dependence runs along a sparse graph; comparison with the literature; independent records fast",
+        "seconds; memory grows with the cells of the junction tree, which are capped",
+        "Chen et al., JTree, KDD 2015, with its selection made private and its errors corrected",
     ),
     Method(
         "independent",

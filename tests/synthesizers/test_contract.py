@@ -17,6 +17,7 @@ from margent import Budget
 from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense
 from margent.collectors.independent import Independent
+from margent.collectors.jtree import JTree
 from margent.collectors.privbayes import PrivBayes
 from margent.collectors.priview import PriView
 from margent.collectors.privsyn import PrivSyn
@@ -281,7 +282,9 @@ def collected(collector: Collector, real: np.ndarray, sizes: dict[str, int], eps
 
 @every
 @pytest.mark.parametrize(
-    "collector", [Dense(), PrivSyn(), PrivBayes(), PriView(), Independent()], ids=lambda collector: collector.name
+    "collector",
+    [Dense(), PrivSyn(), PrivBayes(), PriView(), JTree(), Independent()],
+    ids=lambda collector: collector.name,
 )
 def test_the_transcript_of_any_method_will_do(synthesizer: Synthesizer, collector: Collector) -> None:
     real = following(20_000)
