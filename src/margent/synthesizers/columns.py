@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.consistency import Consistency
+from margent.postprocessing.consistency import Consistency, Thresholded
 from margent.postprocessing.merging import Spread, member_shares
 from margent.postprocessing.tables import Table, WorkingDomain, average, evidence, working_domain
 from margent.postprocessing.zeros import within_zeros
@@ -131,11 +131,11 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
 
 
 def consistent(
-    transcript: Transcript, consistency: Consistency, spread: Spread, progress: Progress
+    transcript: Transcript, consistency: Consistency | Thresholded, spread: Spread, progress: Progress
 ) -> tuple[dict[Clique, Table], Columns, int]:
-    """Tables that agree and are at least 0, the single columns read off them, and the records they tell of.
+    """Tables that are at least 0 and agree, the single columns read off them, and the records they tell of.
 
-    Takes any transcript. Privacy: none: post-processing.
+    Takes any transcript. Tables that are thresholded agree only before that. Privacy: none: post-processing.
     """
     progress("consistency", 0.0)
     working = working_domain(transcript, sampleable_codes(transcript))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import UsageError
-from margent.postprocessing.consistency import Consistency
+from margent.postprocessing.consistency import Consistency, Thresholded
 from margent.postprocessing.junction import junction_tree, maximal, tree_cells, triangulated
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tree_law import TreeLaw, fitted
@@ -27,7 +27,8 @@ class JunctionTreeSampling:
 
     Takes the clique tree that its collector found, or triangulates the graph of the measured tables: any transcript
     whose tree has at most ``most_cells`` cells. A clique that no measured table covers is completed from the tables
-    inside it. ``rounds`` bounds the fit; tables that contradict each other around a cycle never settle.
+    inside it. ``rounds`` bounds the fit; tables that contradict each other never settle. ``consistency``: projections
+    that alternate with agreement, or JTree's own `Thresholded`.
 
     Privacy: none: post-processing.
     Source: JTree (Chen, Xiao, Zhang, Xu 2015) section 6; with cliques completed as in Lauritzen 1996, section 4.3.
@@ -35,7 +36,7 @@ class JunctionTreeSampling:
 
     most_cells: int = 10_000_000
     rounds: int = 200
-    consistency: Consistency = field(default_factory=Consistency)
+    consistency: Consistency | Thresholded = field(default_factory=Consistency)
     spread: Spread = "projected"
     name: str = "junction-tree"
 
