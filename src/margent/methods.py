@@ -23,6 +23,7 @@ from margent.synthesizers.independent import IndependentColumns
 from margent.synthesizers.junction_tree import JunctionTreeSampling
 from margent.synthesizers.mcf import MinCostFlow
 from margent.synthesizers.model import Synthesizer
+from margent.synthesizers.pgm import Pgm
 
 DEFAULT_METHOD = "dense"
 
@@ -144,6 +145,7 @@ SYNTHESIZERS: tuple[Synthesizer, ...] = (
     Ancestral(),
     Direct(),
     JunctionTreeSampling(),
+    Pgm(),
 )
 
 

@@ -154,8 +154,8 @@ def test_model_marginals_are_those_of_its_records(synthesizer: Synthesizer) -> N
         assert table.shape == tuple(CYCLE[name] for name in names)
         assert table.sum() == pytest.approx(model.total)
         counted = counts_of(made, CYCLE, names)
-        if synthesizer.name in ("independent", "junction-tree"):
-            assert variation(table, counted) < 0.03
+        if synthesizer.name in ("independent", "junction-tree", "pgm"):
+            assert variation(table, counted) < (0.01 if synthesizer.name == "pgm" else 0.03)
         else:
             assert np.array_equal(table, counted)
 

@@ -91,6 +91,20 @@ class Columns:
             mass = float(shares.sum())
         return shares / mass
 
+    def spread(self, names: Clique, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A table over working codes restated over schema codes: each group's count split among its members.
+
+        Shapes: one axis a name, in that order. Codes that are never written get 0.
+        """
+        for axis, name in enumerate(names):
+            groups = self.working.groups[name]
+            share = (groups >= 0).astype(np.float64)
+            for group, members in self.working.mixed(name).items():
+                share[members] = self.members[name][group]
+            shape = [-1 if place == axis else 1 for place in range(table.ndim)]
+            table = np.take(table, np.maximum(groups, 0), axis) * share.reshape(shape)
+        return table
+
     def unmerged(self, drawn: Mapping[str, NDArray[np.int32]], rows: int, seed: int) -> NDArray[np.int32]:
         """Records of schema codes, shape (rows, d), from columns of working codes.
 
