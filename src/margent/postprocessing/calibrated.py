@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,8 @@ class CalibratedTree:
         names, table = self.tree.cliques[place], self.beliefs[place]
         others = tuple(axis for axis, name in enumerate(names) if name not in self.separators[place])
         sums = table.sum(axis=others, keepdims=True)
-        return np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
+        shares: Counts = np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
+        return shares
 
     def marginal(self, names: Clique) -> Counts:
         """The law's table over any columns, exactly: everything else is summed out along the tree.
@@ -106,7 +108,7 @@ def _summed(own: Clique, table: Counts, names: Clique) -> Counts:
 def _contracted(parts: Sequence[tuple[Clique, Counts]], names: Clique) -> Counts:
     """Sum of the parts' product over all columns but ``names``."""
     letters = {name: place for place, name in enumerate(sorted({name for part, _ in parts for name in part}))}
-    operands: list[object] = []
+    operands: list[Any] = []
     for part, table in parts:
         operands += [table, [letters[name] for name in part]]
     # One path for two operands, whatever their sizes; more are contracted greedily, smallest intermediate first.

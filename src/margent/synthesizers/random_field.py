@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margent.errors import UsageError
 from margent.postprocessing.calibrated import CalibratedTree
@@ -52,7 +51,7 @@ def fit_field(
     settings: FieldSettings,
     progress: Progress,
 ) -> CalibratedTree:
-    """The law on the tree that minimizes sum over tables and cells of (mu_r - y)^2 / (2 v), of most entropy among those.
+    """The law of most entropy among those on the tree that minimize sum of (mu_r - y)^2 / (2 v) over tables and cells.
 
     mu ranges over the marginals of all laws over records with ``total`` records. Mirror descent from the uniform law:
     the logarithm of the law stays a sum of functions of the measured tables, and a law of that kind that is a
@@ -185,12 +184,3 @@ def _double_precision() -> Iterator[tuple[ModuleType, ModuleType]]:
         import mbi
 
         yield jax, mbi
-
-
-def uniform_tree(domain: Domain, tree: JunctionTree, total: float) -> CalibratedTree:
-    """The law in which all records are equally likely. Privacy: none."""
-    beliefs: list[NDArray[np.float64]] = []
-    for names in tree.cliques:
-        shape = domain.shape(names)
-        beliefs.append(np.full(shape, total / domain.cells(names)))
-    return CalibratedTree(domain, tree, tuple(beliefs), total)
