@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
+from margent.collectors.aim import Aim
+from margent.collectors.capped_pairs import CappedPairs
 from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense
 from margent.collectors.full_table import FullTable
 from margent.collectors.independent import Independent
 from margent.collectors.jtree import JTree
+from margent.collectors.mst import Mst
 from margent.collectors.privbayes import PrivBayes
 from margent.collectors.priview import PriView
 from margent.collectors.privsyn import PrivSyn
@@ -24,6 +27,7 @@ from margent.synthesizers.junction_tree import JunctionTreeSampling
 from margent.synthesizers.mcf import MinCostFlow
 from margent.synthesizers.model import Synthesizer
 from margent.synthesizers.pgm import Pgm
+from margent.synthesizers.random_field import FieldSettings
 
 DEFAULT_METHOD = "dense"
 
@@ -116,6 +120,36 @@ METHODS: tuple[Method, ...] = (
         "columns whose dependence runs along a sparse graph; comparison with the literature; independent records fast",
         "seconds; memory grows with the cells of the junction tree, which are capped",
         "Chen et al., JTree, KDD 2015, with its selection made private and its errors corrected",
+    ),
+    Method(
+        "pgm",
+        CappedPairs(),
+        Pgm(),
+        "one-way tables, a score for every pair, then the pairs worth their noise that a junction tree has room for",
+        "tables whose strong dependences form a sparse graph; exact answers from the model",
+        "half a minute to minutes, half of it compiling; memory grows with the junction tree, capped",
+        "McKenna, Sheldon, Miklau 2019 (Private-PGM); one pass under a cap as in SWIFT (Google, 2026)",
+        "mbi",
+    ),
+    Method(
+        "mst",
+        Mst(),
+        Pgm(),
+        "one-way tables, a spanning tree of the most dependent pairs, and its pairs",
+        "wide tables and small budgets; what users of other tools know by this name",
+        "half a minute, most of it compiling; little memory",
+        "McKenna, Miklau, Sheldon 2021 (winner of NIST's 2018 challenge)",
+        "mbi",
+    ),
+    Method(
+        "aim",
+        Aim(builder=Pgm(settings=FieldSettings(steps=500))),
+        Pgm(),
+        "one-way tables, then in rounds the tables that the model so far is most wrong about",
+        "a stated workload of pairs or triples; what users of other tools know by this name",
+        "minutes: the model is fitted, and compiled, in every round; memory grows with the junction tree, capped",
+        "McKenna, Mullins, Sheldon, Miklau 2022, with Gaussian scores throughout",
+        "mbi",
     ),
     Method(
         "independent",

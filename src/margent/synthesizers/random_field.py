@@ -51,7 +51,7 @@ def fit_field(
     settings: FieldSettings,
     progress: Progress,
 ) -> CalibratedTree:
-    """The law of most entropy among those on the tree that minimize sum of (mu_r - y)^2 / (2 v) over tables and cells.
+    """The law of most entropy among those on the tree that minimize sum (mu_r - y)^2 / (2 v) over tables and cells.
 
     mu ranges over the marginals of all laws over records with ``total`` records. Mirror descent from the uniform law:
     the logarithm of the law stays a sum of functions of the measured tables, and a law of that kind that is a
