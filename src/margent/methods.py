@@ -15,6 +15,7 @@ from margent.collectors.jtree import JTree
 from margent.collectors.mst import Mst
 from margent.collectors.privbayes import PrivBayes
 from margent.collectors.priview import PriView
+from margent.collectors.privmrf import PrivMrf
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
 from margent.settings import Settings, configured, require_known
@@ -149,6 +150,16 @@ METHODS: tuple[Method, ...] = (
         "a stated workload of pairs or triples; what users of other tools know by this name",
         "minutes: the model is fitted, and compiled, in every round; memory grows with the junction tree, capped",
         "McKenna, Mullins, Sheldon, Miklau 2022, with Gaussian scores throughout",
+        "mbi",
+    ),
+    Method(
+        "privmrf",
+        PrivMrf(builder=Pgm(settings=FieldSettings(steps=500))),
+        Pgm(),
+        "one-way tables, a score for every pair, tables inside a graph of the strongest, then those of large gaps",
+        "dependence among three columns and more, at larger budgets",
+        "minutes: the model is fitted, and compiled, in every round; memory grows with the junction tree, capped",
+        "Cai, Lei, Wei, Xiao 2021 (PrivMRF), without its exact entropies and counts",
         "mbi",
     ),
     Method(

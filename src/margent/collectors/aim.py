@@ -75,6 +75,7 @@ class Aim:
         tables = self.rounds * self.at_once
         law = score_law("distance", len(cells), budget.total * self.first_share, budget.neighbors, budget.account)
         part = budget.total * rest * (1 - self.choice_share) / tables
+        error_part = budget.total * rest * self.choice_share / self.rounds
         return (
             first,
             Stage(
@@ -88,14 +89,24 @@ class Aim:
                 scores=True,
             ),
             Stage(
-                name="rounds of errors and tables",
-                share=rest,
-                questions=max(self.rounds * (self.refreshed + self.at_once), len(columns)),
+                name="errors of the model",
+                share=rest * self.choice_share,
+                questions=self.rounds * self.refreshed,
+                largest=cells[-1],
+                cells=self.rounds * sum(cells[-self.refreshed :]),
+                law=score_law("distance", self.refreshed, error_part, budget.neighbors, budget.account),
+                note=f"at most {self.rounds} rounds of {self.refreshed} errors, noise as in the first",
+                scores=True,
+            ),
+            Stage(
+                name="tables that the model errs on",
+                share=rest * (1 - self.choice_share),
+                questions=max(tables, len(columns)),
                 largest=max(cells[-1], first.largest),
                 cells=max(tables * cells[-1], first.cells),
                 law=marginal_law(part, budget.neighbors, budget.account),
-                note=f"at most {self.rounds} rounds of up to {self.at_once} tables, noise as in the first; "
-                f"a model of at most {self.most_cells:,} cells",
+                note=f"at most {self.rounds} rounds of {self.at_once}, noise as in the first; a model of at most "
+                f"{self.most_cells:,} cells",
             ),
         )
 
@@ -115,7 +126,7 @@ class Aim:
                 run.begin(tables)
                 run.play()
             else:
-                answers += measured(curator, first, (), left, "one-way marginals again")
+                answers += measured(curator, first, (), left, "tables that the model errs on")
         return Transcript(curator.schema, domain, self.name, curator.charges, tuple(answers), first.merges)
 
     def _tables(self, columns: Sequence[str]) -> Iterator[Clique]:

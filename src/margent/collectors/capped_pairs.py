@@ -1,4 +1,4 @@
-"""Pairs for a random field: one-ways, scores of all pairs, and the pairs worth their noise under a junction-tree cap."""
+"""Pairs for a random field: one-ways, scores of all pairs, and the pairs that pay and fit in a junction tree."""
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ class CappedPairs:
                 chosen = self._choose(curator, first, scores, left)
             covered = {name for pair in chosen for name in pair}
             alone = [(name,) for name in informative_columns(domain) if chosen and name not in covered]
-            answers = (*answers, *measured(curator, first, [*chosen, *alone], left, "pairs under the cap"))
+            answers = (
+                *answers,
+                *measured(curator, first, [*chosen, *alone], left, "pairs under the junction-tree cap"),
+            )
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, first.merges)
 
     def _choose(self, curator: Curator, first: FirstTables, scores: Scores, share: Fraction) -> list[Clique]:

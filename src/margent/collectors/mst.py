@@ -23,11 +23,11 @@ from margent.transcript import Answer, Choice, Scores, Transcript
 class Mst:
     """Buy one-ways (a third), the choice of a spanning tree of pairs (a third), and the tree's pairs (a third).
 
-    The tree is the heaviest by the pairs' distances from independence. With Gaussian noise all distances are bought
-    at once; under a pure budget Kruskal's algorithm draws each edge by the exponential mechanism from those that join
-    what is not yet joined. Pairs of more than ``max_pair_cells`` cells are no candidates, nor those that would bring the
-    model over ``most_cells``; codes with a one-way count under ``merge_below`` standard deviations are counted as one
-    group in pairs.
+    The tree is the heaviest by the pairs' distances from independence. With Gaussian noise all distances are
+    bought at once; under a pure budget Kruskal's algorithm draws each edge by the exponential mechanism from those that
+    join what is not yet joined. Pairs of more than ``max_pair_cells`` cells are no candidates, nor those that would
+    bring the model over ``most_cells``; codes with a one-way count under ``merge_below`` standard deviations are
+    counted as one group in pairs.
 
     Privacy: Gaussian releases, or Laplace ones and choices where the account is pure; sensitivities as registered for
     `marginal` and `independence`.
@@ -57,7 +57,9 @@ class Mst:
         cells = sorted(min(count, self.max_pair_cells) for count in own)
         edges = len(columns) - 1
         pure = budget.account.scale_power == 1
-        law = score_law("independence", len(cells), budget.total * self.choice_share, budget.neighbors, budget.account)
+        # A choice at epsilon falls short of the best as if Laplace noise of scale 2/epsilon had been added.
+        asked = 2 * edges if pure else len(cells)
+        law = score_law("independence", asked, budget.total * self.choice_share, budget.neighbors, budget.account)
         rest = 1 - self.one_way_share - self.choice_share
         note = candidates_note(own, self.max_pair_cells)
         return (
@@ -68,8 +70,8 @@ class Mst:
                 questions=edges if pure else len(cells),
                 largest=cells[-1],
                 cells=sum(cells),
-                law=None if pure else law,
-                note=f"{note}; {edges} choices of one pair" if pure else note,
+                law=law,
+                note=f"{note}; {edges} choices of one pair, each off the best by about so much" if pure else note,
                 scores=True,
             ),
             Stage(
@@ -111,7 +113,7 @@ class Mst:
         """All distances as one release, and the heaviest forest by what is left of them without the noise."""
         law = score_law("independence", len(pairs), share, curator.neighbors, curator.account)
         request = ScoreRequest("independence", pairs, law, merged=bool(first.merges), expected=first.known.counts)
-        scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
+        scores = curator.scores(request, label="a spanning tree of pairs", merges=first.merges)
         apart = score_distances(scores, first.known.counts, first.known.deviations, first.total)
         raw = scores.records()
         order = sorted(range(len(pairs)), key=lambda place: (-apart[place], -raw[place], pairs[place]))
@@ -133,7 +135,7 @@ class Mst:
             request = ChoiceRequest(
                 "independence", apart, epsilon, merged=bool(first.merges), expected=first.known.counts
             )
-            choice = curator.choose(request, label="an edge of the tree", merges=first.merges)
+            choice = curator.choose(request, label="a spanning tree of pairs", merges=first.merges)
             choices.append(choice)
             forest.join(choice.cliques[0])
         return tuple(choices), tuple(forest.edges)
