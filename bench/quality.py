@@ -1,6 +1,6 @@
 """Quality and time of a method on a real table: TVD1, TVD2, TVD3, range error, distinct rows.
 
-    python bench/quality.py FOLDER [--method dense] [--epsilon .2,1,5] [--draws 3] [--max-codes 300] [--pure]
+    python bench/quality.py FOLDER [--method dense] [--epsilon .2,1,5] [--draws 3] [--max-codes 300] [--accountant gdp]
 
 FOLDER holds a table and schema.json. TVDk is the mean total variation over all (or a seeded choice of) k-way
 tables; range error the mean absolute error of 1,000 seeded random 3-column queries (intervals on ordinal columns,
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from margent.counts.source import CodedCounts
 from margent.methods import method_named
+from margent.privacy.accounting import ACCOUNT_NAMES
 from margent.privacy.budget import Budget
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
@@ -119,7 +120,7 @@ def main() -> None:
     parser.add_argument("--epsilon", default=".2,1,5")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--max-codes", type=int, default=300)
-    parser.add_argument("--pure", action="store_true", help="delta 0 instead of 1e-9")
+    parser.add_argument("--accountant", choices=ACCOUNT_NAMES, default="gdp")
     options = parser.parse_args()
     schema, domain, columns, ordinal = load(options.folder, options.max_codes)
     print(f"{options.folder.name}: {columns[0].size} rows, {len(domain.names)} columns, {sum(domain.sizes)} codes")
@@ -128,7 +129,7 @@ def main() -> None:
     for epsilon in options.epsilon.split(","):
         made = []
         for draw in range(options.draws):
-            budget = Budget(epsilon=epsilon, accountant="pure" if options.pure else "gdp")
+            budget = Budget(epsilon, 0 if options.accountant == "pure" else "1e-9", accountant=options.accountant)
             cpu, clock = time.process_time(), time.perf_counter()
             curator = DataCurator(schema, CodedCounts(columns, domain), Ledger(budget))
             transcript = method.collector.collect(curator, budget)

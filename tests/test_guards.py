@@ -90,7 +90,7 @@ def test_only_the_flow_opens_tables() -> None:
 def test_the_free_half_cannot_reach_the_door() -> None:
     private = ("margent.privacy.curator", "margent.privacy.scores", "margent.privacy.noise", "margent.counts")
     private += ("margent.privacy.merchant",)
-    for folder in ("synthesizers", "postprocessing", "release", "collectors", "schema", "metrics", "report"):
+    for folder in ("synthesizers", "postprocessing", "release", "answers", "collectors", "schema", "metrics", "report"):
         for path in (SOURCE / folder).rglob("*.py"):
             for name in imports_of(path):
                 assert not name.startswith(private), f"{module_name(path)} imports {name}"

@@ -40,7 +40,18 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["synthesize"], ["schema", "draft"], ["plan"], ["resample"], ["evaluate"], ["inspect"], ["sweep"], ["demo"]],
+    [
+        [],
+        ["synthesize"],
+        ["schema", "draft"],
+        ["plan"],
+        ["resample"],
+        ["query"],
+        ["evaluate"],
+        ["inspect"],
+        ["sweep"],
+        ["demo"],
+    ],
 )
 def test_every_command_explains_itself(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     from margent.cli import run

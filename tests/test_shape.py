@@ -48,7 +48,7 @@ EXTRA_ROWS = [
 ]
 
 
-METHODS = ["dense", "privsyn", "privbayes", "independent"]
+METHODS = ["dense", "privsyn", "privbayes", "priview", "jtree", "independent"]
 
 
 def shape_of(

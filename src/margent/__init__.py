@@ -14,6 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from margent.answers.answer import QueryAnswer
+    from margent.answers.query import query
     from margent.errors import (
         BudgetError,
         MargentError,
@@ -64,6 +66,7 @@ _PUBLIC = {
     "Number": "margent.schema.fields",
     "PersonUnit": "margent.schema.fields",
     "PlanError": "margent.errors",
+    "QueryAnswer": "margent.answers.answer",
     "ReadOptions": "margent.tables.options",
     "Release": "margent.release.release",
     "Schema": "margent.schema.fields",
@@ -77,6 +80,7 @@ _PUBLIC = {
     "YearMonth": "margent.schema.fields",
     "from_transcript": "margent.pipeline",
     "make_plan": "margent.plan",
+    "query": "margent.answers.query",
     "read_release": "margent.release.release",
     "read_schema": "margent.schema.read",
     "synthesize": "margent.pipeline",
@@ -97,6 +101,7 @@ __all__ = [
     "Number",
     "PersonUnit",
     "PlanError",
+    "QueryAnswer",
     "ReadOptions",
     "Release",
     "Schema",
@@ -111,6 +116,7 @@ __all__ = [
     "__version__",
     "from_transcript",
     "make_plan",
+    "query",
     "read_release",
     "read_schema",
     "synthesize",

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
+from margent.collectors.aim import Aim
+from margent.collectors.capped_pairs import CappedPairs
 from margent.collectors.collector import Collector
 from margent.collectors.dense import Dense
 from margent.collectors.full_table import FullTable
 from margent.collectors.independent import Independent
+from margent.collectors.jtree import JTree
+from margent.collectors.mst import Mst
 from margent.collectors.privbayes import PrivBayes
+from margent.collectors.priview import PriView
+from margent.collectors.privmrf import PrivMrf
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
 from margent.settings import Settings, configured, require_known
@@ -18,8 +24,11 @@ from margent.synthesizers.descent import Descent
 from margent.synthesizers.direct import Direct
 from margent.synthesizers.gum import Gum
 from margent.synthesizers.independent import IndependentColumns
+from margent.synthesizers.junction_tree import JunctionTreeSampling
 from margent.synthesizers.mcf import MinCostFlow
 from margent.synthesizers.model import Synthesizer
+from margent.synthesizers.pgm import Pgm
+from margent.synthesizers.random_field import FieldSettings
 
 DEFAULT_METHOD = "dense"
 
@@ -96,6 +105,64 @@ METHODS: tuple[Method, ...] = (
         "Zhang et al., PrivBayes, SIGMOD 2014 and TODS 2017",
     ),
     Method(
+        "priview",
+        PriView(),
+        Descent(),
+        "tables of a covering design: every two columns, or every three where noise allows, lie in one of them",
+        "questions nobody thought of before (`margent query`); few columns of few codes",
+        "seconds; memory grows with the cells of the tables bought",
+        "Qardaji et al., PriView, SIGMOD 2014, for columns of any number of codes",
+    ),
+    Method(
+        "jtree",
+        JTree(),
+        JunctionTreeSampling(),
+        "one-way tables, private picks of dependent pairs, and the tables of their junction tree's cliques in clusters",
+        "columns whose dependence runs along a sparse graph; comparison with the literature; independent records fast",
+        "seconds; memory grows with the cells of the junction tree, which are capped",
+        "Chen et al., JTree, KDD 2015, with its selection made private and its errors corrected",
+    ),
+    Method(
+        "pgm",
+        CappedPairs(),
+        Pgm(),
+        "one-way tables, a score for every pair, then the pairs worth their noise that a junction tree has room for",
+        "tables whose strong dependences form a sparse graph; exact answers from the model",
+        "half a minute to minutes, half of it compiling; memory grows with the junction tree, capped",
+        "McKenna, Sheldon, Miklau 2019 (Private-PGM); one pass under a cap as in SWIFT (Google, 2026)",
+        "mbi",
+    ),
+    Method(
+        "mst",
+        Mst(),
+        Pgm(),
+        "one-way tables, a spanning tree of the most dependent pairs, and its pairs",
+        "wide tables and small budgets; what users of other tools know by this name",
+        "half a minute, most of it compiling; little memory",
+        "McKenna, Miklau, Sheldon 2021 (winner of NIST's 2018 challenge)",
+        "mbi",
+    ),
+    Method(
+        "aim",
+        Aim(builder=Pgm(settings=FieldSettings(steps=500))),
+        Pgm(),
+        "one-way tables, then in rounds the tables that the model so far is most wrong about",
+        "a stated workload of pairs or triples; what users of other tools know by this name",
+        "minutes: the model is fitted, and compiled, in every round; memory grows with the junction tree, capped",
+        "McKenna, Mullins, Sheldon, Miklau 2022, with Gaussian scores throughout",
+        "mbi",
+    ),
+    Method(
+        "privmrf",
+        PrivMrf(builder=Pgm(settings=FieldSettings(steps=500))),
+        Pgm(),
+        "one-way tables, a score for every pair, tables inside a graph of the strongest, then those of large gaps",
+        "dependence among three columns and more, at larger budgets",
+        "minutes: the model is fitted, and compiled, in every round; memory grows with the junction tree, capped",
+        "Cai, Lei, Wei, Xiao 2021 (PrivMRF), without its exact entropies and counts",
+        "mbi",
+    ),
+    Method(
         "independent",
         Independent(),
         IndependentColumns(),
@@ -115,7 +182,16 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 
-SYNTHESIZERS: tuple[Synthesizer, ...] = (Descent(), Gum(), MinCostFlow(), IndependentColumns(), Ancestral(), Direct())
+SYNTHESIZERS: tuple[Synthesizer, ...] = (
+    Descent(),
+    Gum(),
+    MinCostFlow(),
+    IndependentColumns(),
+    Ancestral(),
+    Direct(),
+    JunctionTreeSampling(),
+    Pgm(),
+)
 
 
 def method_named(name: str) -> Method:

@@ -120,12 +120,17 @@ class Plan:
 
     @property
     def total_noise(self) -> float:
-        """Standard deviation of the noisy number of records after the first single-column tables.
+        """Standard deviation of the noisy number of records after the first tables.
 
         Units: records; each table's total has (cells) times the variance of one, and totals are weighted by precision.
         """
         sizes = dict(self.columns)
-        precision = sum(1 / (sizes[name] * float(law.variance)) for stage in self.stages for name, law in stage.columns)
+        precision = 0.0
+        for stage in self.stages:
+            if stage.total is not None:
+                precision += 1 / stage.total
+            else:
+                precision += sum(1 / (sizes[name] * float(law.variance)) for name, law in stage.columns)
         if precision == 0 and (table := self._first_table) is not None:
             return math.sqrt(table.largest * _variance(table))
         return 0.0 if precision == 0 else math.sqrt(1 / precision)

@@ -26,6 +26,7 @@ from margent.audits.attacks import cell_by_cell, many_runs, mu_of, one_run
 from margent.audits.doors import one_marginal
 from margent.audits.laws import limit, misfit, scale_misfit
 from margent.cli import run
+from margent.collectors.jtree import JTree
 from margent.collectors.privbayes import PrivBayes
 from margent.counts.source import CodedCounts
 from margent.errors import BudgetError, MargentError, UsageError
@@ -37,6 +38,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge
 from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
+from margent.privacy.replay import ReplayCurator
 from margent.privacy.requests import MarginalRequest, PublicTables, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Category, Integer, Schema
@@ -377,6 +379,29 @@ def the_budget_is_never_passed() -> None:
             "gate", "marginal", (("a",),), "discrete-gaussian", budget.relation, Fraction(1), scale, "gdp", least
         )
         assert not spend(Ledger(budget), cheap)
+
+
+def pairs_are_picked_by_noisy_answers_alone() -> None:
+    """A dependency graph must follow from what was answered: whoever asks again, without data, gets the same tables.
+
+    Twelve independent columns at a small budget: the order of 66 scores by their noise is not that of the scores
+    themselves, but once in far more than 1e8 runs; what the noise says is the same in the replay, always.
+    """
+    names = tuple(f"c{number:02d}" for number in range(12))
+    schema = Schema(
+        [Category(name, ["0", "1", "2"], required=True, unlisted={"to": "0"}) for name in names], unit="row"
+    )
+    rng = np.random.default_rng(17)
+    codes = [rng.integers(0, 3, 3000).astype(np.uint32) for _ in names]
+    exact = CodedCounts(codes, Domain(names, (3,) * 12))
+    for budget in (Budget(1), Budget(4, 0, accountant="pure")):
+        collector = JTree(cramer=0.001, table_noise=10)
+        made = collector.collect(door.DataCurator(schema, exact, Ledger(budget)), budget)
+        try:
+            again = collector.collect(ReplayCurator(made), budget)
+        except MargentError as fault:
+            raise AssertionError("without the data the same answers lead to other questions") from fault
+        assert again.structure == made.structure
 
 
 def choices_have_the_exponential_law() -> None:

@@ -21,6 +21,7 @@ from margent.collectors import privbayes
 from margent.counts import source
 from margent.errors import MargentError
 from margent.privacy import curator, exponential, gdp, ledger, noise, queries, scores
+from margent.privacy.laws import Gaussian
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.requests import PublicTables
 from tests.audits import gates
@@ -367,6 +368,26 @@ def hashed_input(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(module.Release, "summary", property(lambda self: summary(self) | {"input": dict(seen)}))
 
 
+def picked_exactly(patch: pytest.MonkeyPatch) -> None:
+    """JTree's edges in the order of the exact scores, while the noisy ones are charged and published."""
+    from margent.collectors import jtree
+    from margent.privacy.requests import ScoreRequest
+
+    genuine = jtree.JTree._pick
+
+    def pick(self: Any, door: Any, share: Any, merges: Any, known: Any, total: float) -> Any:
+        answers, edges, distances = genuine(self, door, share, merges, known, total)
+        if not hasattr(door, "source"):
+            return answers, edges, distances
+        pairs = tuple(sorted({pair for answer in answers for pair in answer.cliques}))
+        request = ScoreRequest("independence", pairs, Gaussian(Fraction(1)), bool(merges), known.counts)
+        values = dict(zip(pairs, door._exact_scores(request, merges, "pairs").tolist(), strict=True))
+        told = None if distances is None else {pair: float(values[pair]) for pair in pairs}
+        return answers, sorted(pairs, key=lambda pair: (-values[pair], pair)), told
+
+    patch.setattr(jtree.JTree, "_pick", pick)
+
+
 BUGS: tuple[Bug, ...] = (
     *(Bug(name, gates.the_noise_has_the_charged_law, noisy(law)) for name, law in NOISE),
     *(Bug(name, gates.no_draw_is_used_twice, noisy(law)) for name, law in REUSE),
@@ -491,6 +512,7 @@ BUGS: tuple[Bug, ...] = (
         gates.choices_have_the_exponential_law,
         choosing(lambda values, epsilon, sensitivity: genuine_choice(values, epsilon, Fraction(1))),
     ),
+    Bug("pairs picked by their exact scores", gates.pairs_are_picked_by_noisy_answers_alone, picked_exactly),
     Bug("as many rows as records", gates.nothing_but_the_answers_depends_on_the_data, exact_rows),
     Bug("the domain read from the table", gates.nothing_but_the_answers_depends_on_the_data, grown_tables),
     Bug("a cell in a message", gates.nothing_but_the_answers_depends_on_the_data, told_of_a_cell),

@@ -13,7 +13,6 @@ import pytest
 from numpy.typing import NDArray
 
 from margent import Budget, Category, Schema
-from margent.collectors.parent_sets import CandidateLimits
 from margent.collectors.privbayes import PrivBayes, noisy_records, outermost
 from margent.counts.source import CodedCounts
 from margent.errors import UsageError
@@ -376,7 +375,8 @@ def test_what_has_no_price_is_refused_before_anything_is_charged(
         {"one_way_share": Fraction(1)},
         {"theta": 0.0},
         {"max_cells": 0},
-        {"limits": CandidateLimits(0, 1)},
+        {"max_candidates": 0},
+        {"max_candidate_cells": 0},
         {"records": -3},
     ],
     ids=str,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
-from margent.postprocessing.simplex import norm_cut, norm_sub
+from margent.postprocessing.simplex import norm_cut, norm_sub, threshold_cut
 
 cells = st.floats(-1000, 1000, allow_nan=False).map(lambda value: round(value, 3))
 tables = arrays(np.float64, array_shapes(max_dims=2, max_side=30), elements=cells)
@@ -58,7 +58,19 @@ def test_norm_cut_takes_from_the_smallest_cells(values: NDArray[np.float64], tot
         assert np.argmax(result) == np.argmax(np.maximum(values, 0))
 
 
-@pytest.mark.parametrize("project", [norm_sub, norm_cut])
+@given(tables, totals)
+def test_the_threshold_is_the_smallest_whole_one_whose_sum_is_nearest(
+    values: NDArray[np.float64], total: float
+) -> None:
+    positive = np.maximum(values, 0)
+    sums = [(positive[positive >= least].sum(), least) for least in range(int(positive.max()) + 2)]
+    _, least = min(sums, key=lambda option: (round(abs(option[0] - total), 6), option[1]))
+    kept = np.where(positive >= least, positive, 0)
+    expected = kept * (total / kept.sum()) if kept.sum() > 0 else np.full_like(values, total / values.size)
+    np.testing.assert_allclose(threshold_cut(values, total), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("project", [norm_sub, norm_cut, threshold_cut])
 def test_edges(project: object) -> None:
     assert callable(project)
     assert project(np.array([-5.0]), 3.0).tolist() == [3.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 MISSING = ("", "NA")
@@ -71,8 +72,8 @@ class Reader:
             return len({self._same(row, name) for name in rule["equal"]}) == 1
         if "order" in rule:
             values = [own for own in (self.value(row, name) for name in rule["order"]) if own is not None]
-            pairs = zip(values, values[1:], strict=False)
-            return all(one < other or (one == other and not rule.get("strict")) for one, other in pairs)
+            strict = rule.get("strict", False)
+            return all(one < other or (one == other and not strict) for one, other in pairwise(values))
         if "sum" in rule:
             parts = [self.value(row, name) for name in rule["sum"]]
             total = self.value(row, rule["equals"])

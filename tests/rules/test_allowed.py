@@ -50,14 +50,10 @@ def test_zeros_and_contradictions_are_those_of_enumeration(data: st.DataObject) 
         if rule.keys() & {"order", "sum", "equal"}:
             names = spoken(rule)
             contradictory |= all(any(reader.value(row, name) is None for name in names) for _, row in good)
-    try:
-        schema = schema_from_json(document(fields, rules))
-    except SchemaError as error:
-        pointers = {fault.pointer for fault in error.faults}
-        assert all(pointer.startswith("/margent/rules/") for pointer in pointers)
-        assert contradictory, str(error)
+    if contradictory:
+        assert all(pointer.startswith("/margent/rules/") for pointer in faults_of(fields, rules))
         return
-    assert not contradictory
+    schema = schema_from_json(document(fields, rules))
     assert schema.rulebook is not None
     codec, zeros = Codec(schema), schema.rulebook.zeros
     everything = np.array([codes for codes, _ in rows_of(fields)])

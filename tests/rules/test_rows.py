@@ -25,6 +25,7 @@ from margent.schema.read import schema_from_json
 from margent.transcript import NoisyMarginal, Transcript
 from tests.rules.oracle import Reader
 from tests.rules.strategies import document, rules_for, wide_fields
+from tests.synthesizers.made import fitting
 
 NAMES = [synthesizer.name for synthesizer in SYNTHESIZERS]
 
@@ -59,6 +60,7 @@ def noise_transcript(schema: Schema, seed: int, merged: bool) -> Transcript:
     return Transcript(schema, domain, "made", (), answers, merges)
 
 
+# Shrinking would fit and search hundreds of tables: minutes, for examples that are small anyway.
 @settings(max_examples=40, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
 def test_rows_of_every_synthesizer_obey_every_rule_as_written(data: st.DataObject) -> None:
@@ -72,7 +74,9 @@ def test_rows_of_every_synthesizer_obey_every_rule_as_written(data: st.DataObjec
     for block in rehearse(schema, rows=60, seed=seed, text=True):
         assert reader.broken(block.to_pylist(), rules) == []
     name = data.draw(st.sampled_from(NAMES))
-    transcript = noise_transcript(schema, seed, data.draw(st.booleans()))
+    if name == "direct":
+        assume(Codec(schema).domain.cells(Codec(schema).domain.names) <= 10**6)
+    transcript = fitting(noise_transcript(schema, seed, data.draw(st.booleans())), name, seed)
     codes = synthesizer_named(name).build(transcript, silent).sample(60, seed, silent)
     assert codes.shape == (60, len(fields))
     assert reader.broken(written(schema, codes, seed), rules) == []

@@ -1,4 +1,4 @@
-"""Every JSON example of the schema's page is a schema that can be read."""
+"""Every JSON example of the pages on the schema and its rules is a schema that can be read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from margent.schema.codec import Codec
 from margent.schema.read import schema_from_json
 from margent.schema.settled import planned
 
-PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
-EXAMPLES = re.findall(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "".join((DOCS / page).read_text() for page in ("schema.md", "rules.md"))
+EXAMPLES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

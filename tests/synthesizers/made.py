@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margent import Category, Schema
+from margent.methods import SYNTHESIZERS
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain, Merge
-from margent.transcript import NoisyMarginal, Transcript
+from margent.transcript import Network, Node, NoisyMarginal, Transcript
+
+CHOOSY = {"ancestral": "needs a Bayesian network", "direct": "needs one noisy table over all columns"}
+"""Synthesizers that do not take any transcript, with what they say; their own tests hold the rest of the contract."""
+
+TAKING_ANY = [each for each in SYNTHESIZERS if each.name not in CHOOSY]
+
+
+def fitting(made: Transcript, synthesizer: str, seed: int) -> Transcript:
+    """The transcript with what a choosy synthesizer needs: a network along its pairs, or a full table of noise."""
+    if synthesizer == "ancestral":
+        measured = {answer.clique for answer in made.marginals}
+        nodes: list[Node] = []
+        for name in made.domain.names:
+            parents = [node.child for node in nodes if tuple(sorted((node.child, name))) in measured]
+            nodes.append(Node(name, tuple(parents[:1])))
+        return replace(made, structure=Network(tuple(nodes)))
+    if synthesizer == "direct":
+        names = tuple(sorted(made.domain.names))
+        counts = np.rint(np.random.default_rng(seed).normal(0, 3, made.domain.shape(names))).astype(np.int64)
+        return replace(made, answers=(*made.answers, NoisyMarginal(names, counts, Fraction(9), 0, False)))
+    return made
 
 
 def schema_of(sizes: Mapping[str, int], never: Sequence[str] = ()) -> Schema:

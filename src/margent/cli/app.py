@@ -11,6 +11,7 @@ from margent.cli.evaluate import evaluate
 from margent.cli.inspect import inspect
 from margent.cli.methods import methods
 from margent.cli.plan import plan
+from margent.cli.query import query
 from margent.cli.rehearse import rehearse
 from margent.cli.runs import resample, synthesize
 from margent.cli.schema import schema
@@ -57,6 +58,7 @@ for command in (
     budget,
     synthesize,
     resample,
+    query,
     evaluate,
     inspect,
     sweep,

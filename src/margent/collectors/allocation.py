@@ -26,7 +26,15 @@ def two_thirds_power(cells: int) -> int:
     >>> two_thirds_power(8) / SCALE, two_thirds_power(1000) / SCALE
     (4.0, 100.0)
     """
-    target = cells * cells << (3 * _SHIFT)
+    return cube_root(cells * cells << (3 * _SHIFT))
+
+
+def cube_root(target: int) -> int:
+    """floor(target^(1/3)) for a target of at least 1, exactly. Privacy: none: public facts only.
+
+    >>> cube_root(26), cube_root(27), cube_root(10**300) == 10**100
+    (2, 3, True)
+    """
     root = 1 << -(-target.bit_length() // 3)
     while True:
         lower = (2 * root + target // (root * root)) // 3

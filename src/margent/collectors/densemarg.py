@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ def select_pairs(
     error: float,
     most_cells: int = 10_000_000,
     scale_power: int = 2,
+    allowed: Callable[[Sequence[int], int], bool] | None = None,
 ) -> tuple[int, ...]:
     """Greedily add the pair that lowers E(X) most, until none does; return the pairs in the order chosen.
 
@@ -46,7 +47,8 @@ def select_pairs(
     as independent. One running sum makes each candidate O(1).
 
     Noisy scores can be negative; they count as 0, or leaving such a pair out would seem to be a gain. A pair
-    that would bring the chosen cells over ``most_cells`` is passed over.
+    that would bring the chosen cells over ``most_cells`` is passed over, and so is one that is not ``allowed`` beside
+    those chosen before it.
 
     Shapes: ``dependence`` (noisy phi) and ``cells`` (c) have one entry a candidate pair.
     Units: phi in records; ``error`` e in records: the mean absolute noise of a cell, had one table the whole share.
@@ -73,6 +75,8 @@ def select_pairs(
         if change[best] >= 0.0:
             break
         taken[best] = True
+        if allowed is not None and not allowed(chosen, best):
+            continue
         chosen.append(best)
         room -= sizes[best]
         bought += float(powers[best])

@@ -23,8 +23,8 @@ class _TooManyError(Exception):
 class CandidateLimits:
     """How many candidates one choice may have, and how many cells their tables may have together."""
 
-    candidates: int = 2_000
-    cells: int = 10_000_000
+    candidates: int
+    cells: int
 
 
 def views_of(domain: Domain, merges: Mapping[str, Merge]) -> Views:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -39,7 +39,8 @@ class PrivBayes:
       are the largest sets, generalized by hierarchies where that helps, whose table with the child is useful.
     - ``first``: the column without parents, by a public rule: that of fewest or of most codes.
     - ``max_cells``: most cells of a table, however little noise there is.
-    - ``limits``: most candidates of a choice, and cells of their tables; see `candidate_nodes` for what gives way.
+    - ``max_candidates``, ``max_candidate_cells``: most candidates of a choice, and cells of all their tables; see
+      `candidate_nodes` for what gives way.
     - ``records``: their public number, only where records are replaced; otherwise it is taken from the one-ways.
 
     Privacy: choices by the exponential mechanism, Gaussian releases, or Laplace ones where the account is pure;
@@ -55,15 +56,16 @@ class PrivBayes:
     first: Literal["fewest", "most"] = "fewest"
     records: int | None = None
     max_cells: int = 100_000
-    limits: CandidateLimits = field(default_factory=CandidateLimits)
+    max_candidates: int = 2_000
+    max_candidate_cells: int = 10_000_000
     name: str = "privbayes"
 
     def __post_init__(self) -> None:
         """Check the parameters. Raises: UsageError."""
         if not (0 < self.network_share < 1 and 0 < self.one_way_share < 1):
             raise UsageError("privbayes: the shares of one-ways and network must be above 0 and below 1")
-        if self.theta <= 0 or self.max_cells < 1 or min(self.limits.candidates, self.limits.cells) < 1:
-            raise UsageError("privbayes: theta, max_cells and the limits must be positive")
+        if self.theta <= 0 or min(self.max_cells, self.max_candidates, self.max_candidate_cells) < 1:
+            raise UsageError("privbayes: theta, max_cells, max_candidates and max_candidate_cells must be positive")
         if self.records is not None:
             PublicTables(self.records)
 
@@ -86,9 +88,9 @@ class PrivBayes:
                 share=rest * self.network_share,
                 questions=many,
                 largest=largest,
-                cells=max(largest, min(self.limits.cells, self.limits.candidates * largest)),
+                cells=max(largest, min(self.max_candidate_cells, self.max_candidates * largest)),
                 law=None,
-                note=f"a choice a column among at most {self.limits.candidates:,} parent sets, by score {self.score}",
+                note=f"a choice a column among at most {self.max_candidates:,} parent sets, by score {self.score}",
                 scores=True,
             ),
             Stage(
@@ -180,13 +182,14 @@ class PrivBayes:
     ) -> tuple[list[Node], list[Choice], Fraction]:
         """The network, the choices that made it, and what they cost at most."""
         views = views_of(curator.domain, merges)
+        limits = CandidateLimits(self.max_candidates, self.max_candidate_cells)
         sign = 1 if self.first == "fewest" else -1
         waiting = sorted(columns, key=lambda name: (sign * curator.domain.size(name), curator.domain.position[name]))
         nodes, choices, spent = [Node(waiting.pop(0))], list[Choice](), Fraction(0)
         while waiting:
             placed = [node.child for node in nodes]
             children = [name for name in columns if name in waiting]
-            candidates = candidate_nodes(placed, children, views, cap, self.limits)
+            candidates = candidate_nodes(placed, children, views, cap, limits)
             if len(candidates) > 1:
                 choice = self._choose(curator, candidates, merges, share)
                 choices.append(choice)

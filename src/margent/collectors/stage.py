@@ -25,7 +25,8 @@ class Stage:
     the worst-case cells of one table and of all of them; ``law`` is the noise of a cell
     (or score) in records if everything that may be asked is asked, the largest where questions differ; None where
     nothing is asked. ``scores``: one number a table is answered, not its cells. ``columns``: the noise of
-    each single column, where the stage asks for those.
+    each single column, where the stage asks for those or tells of them. ``total``: the variance, in records squared,
+    of the number of records that the stage's answers tell; None where they are one-ways of ``columns``.
     Privacy: none: a function of schema and options.
     """
 
@@ -38,6 +39,7 @@ class Stage:
     note: str = ""
     scores: bool = False
     columns: tuple[tuple[str, Law], ...] = ()
+    total: float | None = None
 
 
 def widest_law(stage: Stage, budget: Budget) -> Law | None:

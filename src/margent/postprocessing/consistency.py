@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.simplex import Projection, norm_cut, norm_sub
+from margent.postprocessing.simplex import Projection, norm_cut, norm_sub, threshold_cut
 from margent.postprocessing.tables import Table
 from margent.schema.domain import Clique
 
@@ -166,5 +166,23 @@ class Consistency:
             values = [project(value, total) for value in values]
         return [
             Table(table.clique, norm_sub(value, total), table.variance)
+            for table, value in zip(tables, values, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Thresholded:
+    """One pass of agreement, then every table is cut at a threshold of its own: at least 0, but no longer in agreement.
+
+    Privacy: none: post-processing.
+    Source: JTree (Chen, Xiao, Zhang, Xu 2015) section 6.
+    """
+
+    def apply(self, tables: Sequence[Table], total: float) -> list[Table]:
+        """Tables of at least 0 that sum to ``total``. Units: records; ``total`` must be positive."""
+        values = [table.values.astype(np.float64, copy=True) for table in tables]
+        Agreement(tables).reach(values, total)
+        return [
+            Table(table.clique, threshold_cut(value, total), table.variance)
             for table, value in zip(tables, values, strict=True)
         ]

@@ -64,3 +64,31 @@ def norm_cut(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     result = np.empty_like(flat)
     result[order] = kept
     return result.reshape(values.shape)
+
+
+def threshold_cut(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """Keep the cells of at least t, the smallest whole t whose kept cells sum nearest to the total; scale to it.
+
+    Where no cell is kept, all cells are alike.
+
+    Shapes: any shape; the result has the same one.
+    Units: records. A total of 0 or less gives zeros.
+    Privacy: none: post-processing.
+    Source: JTree (Chen, Xiao, Zhang, Xu 2015) section 6, with the noisy total where the number of records is private.
+
+    >>> threshold_cut(np.array([5.0, 1.0, 2.0, -2.0]), 7.0).tolist()
+    [5.0, 0.0, 2.0, 0.0]
+    """
+    if values.size == 0 or total <= 0:
+        return np.zeros_like(values)
+    positive = np.maximum(values.ravel(), 0.0)
+    descending = np.sort(positive)[::-1]
+    # The kept sum changes only where t passes a cell, so the whole numbers just above cells (and 0) are all there are.
+    thresholds = np.unique(np.append(np.floor(descending) + 1, 0.0))
+    sums = np.append(0.0, np.cumsum(descending))[np.searchsorted(-descending, -thresholds, side="right")]
+    least = thresholds[int(np.argmin(np.abs(sums - total)))]
+    kept = np.where(positive >= least, positive, 0.0)
+    mass = float(kept.sum())
+    if mass <= 0:
+        return np.full_like(values, total / values.size)
+    return (kept * (total / mass)).reshape(values.shape)

@@ -147,13 +147,19 @@ def _merged(answer: NoisyMarginal, transcript: Transcript) -> Table:
             merge = transcript.merges.get(name)
             if merge is not None:
                 groups = np.asarray(merge.groups)
-                values = _summed_by(values, groups, merge.size, axis)
-                variance = _summed_by(variance, groups, merge.size, axis)
+                values = summed_by(values, groups, merge.size, axis)
+                variance = summed_by(variance, groups, merge.size, axis)
     return Table(answer.clique, values, variance)
 
 
-def _summed_by(values: NDArray[np.float64], groups: NDArray[np.int64], size: int, axis: int) -> NDArray[np.float64]:
-    """Sum the entries of each group along an axis."""
+def summed_by(values: NDArray[np.float64], groups: NDArray[np.int64], size: int, axis: int) -> NDArray[np.float64]:
+    """Sum the entries of each group along an axis.
+
+    Shapes: ``groups`` has one entry a place of the axis, a number below ``size``. Privacy: none: post-processing.
+
+    >>> summed_by(np.array([1.0, 2.0, 4.0]), np.array([0, 1, 1]), 2, 0).tolist()
+    [1.0, 6.0]
+    """
     moved = np.moveaxis(values, axis, 0)
     summed = np.zeros((size, *moved.shape[1:]))
     np.add.at(summed, groups, moved)

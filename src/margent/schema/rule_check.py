@@ -159,7 +159,10 @@ def contradictions(
 
 
 def _core(factors: Sequence[Factor], domains: Mapping[str, Truth]) -> list[int]:
-    """A smallest set of rules that cannot hold together: none can be left out. Places in the schema, ascending."""
+    """A smallest set of rules that cannot hold together: none can be left out. Places in the schema, ascending.
+
+    Rules that share a table, because their values are drawn together, are left out together.
+    """
     places = sorted({place for factor in factors for place in factor.rules})
     needed = set(places)
     for place in places:

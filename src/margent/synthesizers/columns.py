@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.consistency import Consistency
+from margent.postprocessing.consistency import Consistency, Thresholded
 from margent.postprocessing.merging import Spread, member_shares
 from margent.postprocessing.tables import Table, WorkingDomain, average, evidence, working_domain
 from margent.postprocessing.zeros import within_zeros
@@ -91,6 +91,20 @@ class Columns:
             mass = float(shares.sum())
         return shares / mass
 
+    def spread(self, names: Clique, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A table over working codes restated over schema codes: each group's count split among its members.
+
+        Shapes: one axis a name, in that order. Codes that are never written get 0.
+        """
+        for axis, name in enumerate(names):
+            groups = self.working.groups[name]
+            share = (groups >= 0).astype(np.float64)
+            for group, members in self.working.mixed(name).items():
+                share[members] = self.members[name][group]
+            shape = [-1 if place == axis else 1 for place in range(table.ndim)]
+            table = np.take(table, np.maximum(groups, 0), axis) * share.reshape(shape)
+        return table
+
     def unmerged(self, drawn: Mapping[str, NDArray[np.int32]], rows: int, seed: int) -> NDArray[np.int32]:
         """Records of schema codes, shape (rows, d), from columns of working codes.
 
@@ -131,11 +145,11 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
 
 
 def consistent(
-    transcript: Transcript, consistency: Consistency, spread: Spread, progress: Progress
+    transcript: Transcript, consistency: Consistency | Thresholded, spread: Spread, progress: Progress
 ) -> tuple[dict[Clique, Table], Columns, int]:
-    """Tables that agree and are at least 0, the single columns read off them, and the records they tell of.
+    """Tables that are at least 0 and agree, the single columns read off them, and the records they tell of.
 
-    Takes any transcript. Privacy: none: post-processing.
+    Takes any transcript. Tables that are thresholded agree only before that. Privacy: none: post-processing.
     """
     progress("consistency", 0.0)
     working = working_domain(transcript, sampleable_codes(transcript))

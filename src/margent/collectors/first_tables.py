@@ -1,0 +1,93 @@
+"""How the methods with a graphical model begin and end: one-ways with rare codes merged, and tables by their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from margent.collectors.allocation import allocate
+from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
+from margent.collectors.stage import Stage
+from margent.postprocessing.merging import merge_low_counts
+from margent.postprocessing.posterior import OneWays, improved_one_ways
+from margent.postprocessing.tables import evidence, working_domain
+from margent.privacy.budget import Budget
+from margent.privacy.queries import marginal_law
+from margent.privacy.requests import Curator, MarginalRequest
+from margent.schema.domain import Clique, Domain, Merge, clique
+from margent.transcript import NoisyMarginal, Transcript
+
+
+@dataclass(frozen=True, eq=False)
+class FirstTables:
+    """Noisy one-ways, the merges of codes that drown in their noise, and what is believed of the columns then.
+
+    ``domain`` is the merged one; ``known`` has one entry a merged code.
+
+    Units: ``total`` in records, at least 1.
+    """
+
+    one_ways: tuple[NoisyMarginal, ...]
+    merges: Mapping[str, Merge]
+    domain: Domain
+    known: OneWays
+    total: float
+
+    def pairs(self, most_cells: int) -> tuple[Clique, ...]:
+        """All pairs of columns that are not constant and whose table has at most so many cells."""
+        several = [name for name in self.domain.names if self.domain.size(name) > 1]
+        found = (clique(pair) for pair in combinations(several, 2))
+        return tuple(pair for pair in found if self.domain.cells(pair) <= most_cells)
+
+
+def one_way_parts(domain: Domain, budget: Budget, share: Fraction) -> list[Fraction]:
+    """``share`` of the budget divided among the one-ways so that their summed noise is least; all of it if there is
+    but one column to ask about.
+
+    Privacy: none: public facts only.
+    """
+    sizes = [domain.size(name) for name in informative_columns(domain)]
+    whole = budget.total if len(sizes) == 1 else budget.total * share
+    return allocate(whole, sizes, budget.account.scale_power) if sizes else []
+
+
+def first_stage(domain: Domain, budget: Budget, share: Fraction) -> Stage:
+    """The plan's line for `first_tables`. Privacy: none: public facts only."""
+    several = len(informative_columns(domain)) > 1
+    return one_way_stage(domain, budget, share if several else Fraction(1), one_way_parts(domain, budget, share))
+
+
+def first_tables(curator: Curator, budget: Budget, share: Fraction, merge_below: float, method: str) -> FirstTables:
+    """Buy the one-ways and merge, in pairs, codes of fewer than ``merge_below`` standard deviations.
+
+    Privacy: the one-ways' charges; the rest is post-processing.
+    """
+    columns = informative_columns(curator.domain)
+    requests = one_way_requests(curator, columns, one_way_parts(curator.domain, budget, share))
+    one_ways = curator.measure(requests, label="one-way marginals")
+    found = (merge_low_counts(answer, merge_below) for answer in one_ways) if len(columns) > 1 else iter(())
+    merges = {merge.column: merge for merge in found if merge is not None}
+    so_far = Transcript(curator.schema, curator.domain, method, curator.charges, one_ways, merges)
+    known = evidence(so_far, working_domain(so_far))
+    total = max(known.total, 1.0)
+    return FirstTables(one_ways, merges, curator.domain.merged(merges), improved_one_ways(known, total), total)
+
+
+def measured(
+    curator: Curator, first: FirstTables, cliques: Sequence[Clique], share: Fraction, label: str
+) -> tuple[NoisyMarginal, ...]:
+    """Measure the cliques at noise that makes the sum of their errors least; one-ways again where there are none.
+
+    Privacy: one charge a table, ``share`` together at most.
+    """
+    wanted = list(cliques) or [answer.clique for answer in first.one_ways]
+    cells = [first.domain.cells(names) if len(names) > 1 else curator.domain.cells(names) for names in wanted]
+    parts = allocate(share, cells, curator.account.scale_power)
+    laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
+    requests = [
+        MarginalRequest(names, laws[part], merged=bool(first.merges) and len(names) > 1)
+        for names, part in zip(wanted, parts, strict=True)
+    ]
+    return curator.measure(requests, label=label, merges=first.merges)
