@@ -159,8 +159,9 @@ def test_a_wrong_variance_is_caught() -> None:
 @pytest.mark.parametrize("scale", [0.3, 1.0, 5.0, 60.0])
 @pytest.mark.parametrize("cells", [1, 4])
 def test_widths_hold_95_percent_of_laplace_and_gaussian_noise(scale: float, cells: int) -> None:
-    """40,000 draws of sums of so many cells: at least .94 inside, and at most .965 where noise is not a few whole
-    numbers (alarm below 1e-6)."""
+    """40,000 draws of sums of so many cells: at least .94 inside; at most .96 without the outermost whole number, where
+    noise is not a few whole numbers. One whole number is .008 of Laplace noise of scale 5, for which the share without
+    it is .9552, 4.6 standard errors from .96: alarm below 1e-5."""
     share = Fraction(scale).limit_denominator(100)
     q = np.exp(-1 / scale)
     excess = (1 + 4 * q + q * q) / (2 * q)
@@ -169,9 +170,9 @@ def test_widths_hold_95_percent_of_laplace_and_gaussian_noise(scale: float, cell
         (discrete_gaussian(40_000 * cells, share**2), scale, 0.0),
     ):
         width = half_width(cells**0.5 * deviation, kurtosis / cells, whole=True)
-        inside = float((np.abs(draws.reshape(-1, cells).sum(axis=1)) <= width).mean())
-        assert inside > 0.94
-        assert scale < 5 or inside < 0.965
+        sums = np.abs(draws.reshape(-1, cells).sum(axis=1))
+        assert float((sums <= width).mean()) > 0.94
+        assert scale < 5 or float((sums < np.floor(width)).mean()) < 0.96
 
 
 def test_bars_of_a_model_hold_the_noise_around_the_models_own_mean() -> None:
