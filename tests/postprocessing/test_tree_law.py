@@ -93,6 +93,38 @@ def test_a_table_wider_than_any_clique_counts_as_far_as_cliques_go(case: tuple[D
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
+class Forbidden:
+    """Structural zeros as the fit asks for them: of one pair of columns, wherever both lie in a clique."""
+
+    def __init__(self, pair: Clique, allowed: NDArray[np.bool_]) -> None:
+        self.pair, self.allowed = pair, allowed
+
+    def mask(self, names: Clique) -> NDArray[np.bool_] | None:
+        if not set(self.pair) <= set(names):
+            return None
+        return self.allowed.reshape([3 if name in self.pair else 1 for name in names])
+
+
+def test_forbidden_cells_get_nothing_and_the_rest_is_of_largest_entropy() -> None:
+    """b and c may not differ by two; only (a, b) and (c, d) are told, and the cell is forbidden in a third table."""
+    domain = Domain(("a", "b", "c", "d"), (3, 3, 3, 3))
+    rng = np.random.default_rng(3)
+    targets: dict[Clique, Joint] = {}
+    for names in (("a", "b"), ("c", "d")):
+        table = rng.random((3, 3)) + 0.5
+        targets[names] = table / table.sum()
+    zeros = Forbidden(("b", "c"), np.abs(np.subtract.outer(np.arange(3), np.arange(3))) < 2)
+    tree = junction_tree([("a", "b"), ("b", "c"), ("c", "d")])
+    law = fitted(tree, domain, targets, zeros=zeros, rounds=2000, tolerance=1e-12)  # type: ignore[arg-type]
+    joint = np.broadcast_to(zeros.allowed[np.newaxis, :, :, np.newaxis], domain.sizes) / 1.0
+    for _ in range(2000):
+        for names, target in targets.items():
+            shape = [3 if name in names else 1 for name in domain.names]
+            joint = joint * (target / margin(joint, domain, names)).reshape(shape)
+    np.testing.assert_allclose(joint_of(law), joint, atol=1e-9)
+    assert not joint_of(law)[:, 0, 2, :].any()
+
+
 def test_a_table_over_the_cap_is_not_made() -> None:
     domain = Domain(("a", "b", "c", "d"), (5, 5, 5, 5))
     chain: list[Clique] = [("a", "b"), ("b", "c"), ("c", "d")]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.postprocessing.junction import JunctionTree, maximal
+from margent.schema.allowed import StructuralZeros
 from margent.schema.domain import Clique, Domain, clique
 
 Shares = NDArray[np.float64]
@@ -98,13 +99,15 @@ def fitted(
     domain: Domain,
     targets: Mapping[Clique, Shares],
     *,
+    zeros: StructuralZeros | None = None,
     rounds: int = 200,
     tolerance: float = 1e-5,
 ) -> TreeLaw:
     """The law of largest entropy on the tree whose tables are the targets, as nearly as they agree.
 
     A target counts for every clique as far as it lies in it: one over more columns than any clique has is cut to what
-    each clique shares with it. Rounds end once no table moves by more than ``tolerance`` in total variation.
+    each clique shares with it. What ``zeros`` forbid within a clique has no share. Rounds end once no table moves by
+    more than ``tolerance`` in total variation.
 
     Shapes: ``targets[names]`` one axis a column, of at least 0, not all 0. ``tree`` covers all their columns.
     Privacy: none: post-processing.
@@ -113,7 +116,7 @@ def fitted(
     wanted = [_within(names, targets) for names in tree.cliques]
     beliefs = [np.full(domain.shape(names), 1.0 / domain.cells(names)) for names in tree.cliques]
     near = list(zip(tree.parents, tree.separators, strict=True))
-    for _ in range(rounds):
+    for number in range(rounds):
         moved = 0.0
         for origin, place in _walk(tree):
             if origin is not None:
@@ -122,9 +125,13 @@ def fitted(
                 _carry(tree, beliefs, origin, place, separator)
                 if near[place][0] != origin:
                     continue  # on the way back: its tables had their turn
+            mask = zeros.mask(tree.cliques[place]) if zeros is not None and number == 0 else None
+            if mask is not None:
+                _scale(beliefs, place, mask.astype(np.float64), np.ones_like(mask, dtype=np.float64))
             for names, target in wanted[place]:
                 moved = max(moved, _impose(tree.cliques[place], beliefs, place, names, target))
-        if moved <= tolerance:
+        # Zeros change tables that had their turn before them.
+        if moved <= tolerance and (zeros is None or number > 0):
             break
     for place, (parent, separator) in enumerate(near):
         if parent is not None:

@@ -66,7 +66,9 @@ class JunctionTreeSampling:
         targets = {names: table.values for names, table in tables.items() if names and table.values.sum() > 0}
         known = {name for names in targets for name in names}
         targets |= {(name,): columns.shares[name] for name in domain.names if name not in known}
-        return JunctionTreeModel(self, fitted(tree, domain, targets, rounds=self.rounds), columns, total)
+        rulebook = transcript.schema.rulebook
+        zeros = None if rulebook is None else rulebook.zeros.merged(columns.working.groups)
+        return JunctionTreeModel(self, fitted(tree, domain, targets, zeros=zeros, rounds=self.rounds), columns, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +112,15 @@ class JunctionTreeModel:
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Exact expected counts over each clique; of ``total`` sampled records where that takes too large a table.
 
+        Where rules tie columns together, of sampled records too: those that break a rule were changed.
+
         Privacy: none: post-processing.
         """
         tables: list[NDArray[np.float64]] = []
         sampled: NDArray[np.int32] | None = None
         for names in cliques:
-            shares = self.law.table(names, self.settings.most_cells)
+            ruled = self.columns.rulebook is not None
+            shares = None if ruled else self.law.table(names, self.settings.most_cells)
             if shares is None:
                 sampled = self.sample(self.total, seed, silent) if sampled is None else sampled
                 tables += counted(sampled, self.domain, [names])
