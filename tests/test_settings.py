@@ -25,6 +25,7 @@ SCHEMA = margent.Schema(FIELDS, unit="row")
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_every_setting_reads_back_what_it_shows(method: margent.methods.Method) -> None:  # type: ignore[name-defined]
     shown = settings_of(method.collector) | settings_of(method.synthesizer)
+    assert not set(settings_of(method.collector)) & set(settings_of(method.synthesizer)), "one name, one setting"
     again = method.configured(shown)
     assert again == method
     assert all(settings_of(each) == settings_of(configured(each, settings_of(each))) for each in SYNTHESIZERS)

@@ -56,7 +56,7 @@ class Method:
         Privacy: none: settings are public options.
         Raises: UsageError naming every setting there is none of, or whose value is off.
         """
-        require_known(settings, {self.collector.name: self.collector, self.synthesizer.name: self.synthesizer})
+        require_known(settings, [(self.collector.name, self.collector), (self.synthesizer.name, self.synthesizer)])
         return replace(
             self,
             collector=configured(self.collector, settings),

@@ -6,7 +6,7 @@ Settings are public options: they are recorded in a release, and no table is rea
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -63,15 +63,15 @@ def configured(half: Half, settings: Settings) -> Half:
     return replace(half, **values) if values else half  # type: ignore[type-var]
 
 
-def require_known(settings: Settings, halves: Mapping[str, object]) -> None:
-    """Refuse settings that none of the halves (by name) has, listing those there are.
+def require_known(settings: Settings, halves: Sequence[tuple[str, object]]) -> None:
+    """Refuse settings that none of the halves (each with its name) has, listing those there are.
 
     Privacy: none. Raises: UsageError.
     """
-    known = {name: settings_of(half) for name, half in halves.items()}
-    unknown = [name for name in settings if not any(name in each for each in known.values())]
+    known = [(name, settings_of(half)) for name, half in halves]
+    unknown = [name for name in settings if not any(name in each for _, each in known)]
     if unknown:
-        there = "; ".join(f"{half}: {', '.join(each) or 'none'}" for half, each in known.items())
+        there = "; ".join(f"{half}: {', '.join(each) or 'none'}" for half, each in known)
         raise UsageError(f"there is no setting {', '.join(map(repr, unknown))}; there are, of {there}")
 
 

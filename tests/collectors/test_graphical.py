@@ -153,13 +153,13 @@ def _joined(edges: Sequence[Clique], pair: Clique) -> bool:
     return pair[1] in reached
 
 
-@pytest.mark.parametrize("collector", [CappedPairs(most_cells=200), Mst(most_cells=150)], ids=["pgm", "mst"])
+@pytest.mark.parametrize("collector", [CappedPairs(most_tree_cells=200), Mst(most_tree_cells=150)], ids=["pgm", "mst"])
 def test_the_model_of_what_is_bought_stays_under_its_cap(collector: Any) -> None:
     sizes = (6,) * 6
     made = collected(schema(*sizes), dependent(50_000, sizes), Budget(epsilon=20), collector)
     singles = [(name,) for name in made.domain.names]
     assert pairs_of(made)
-    assert tree_cells([*singles, *pairs_of(made)], made.domain) <= collector.most_cells
+    assert tree_cells([*singles, *pairs_of(made)], made.domain) <= collector.most_tree_cells
 
 
 def test_pairs_come_by_their_dependence() -> None:
@@ -203,7 +203,7 @@ def test_aim_measures_several_tables_a_round_that_share_no_column() -> None:
 
 def test_aim_gives_the_model_room_as_the_budget_is_used() -> None:
     sizes = (5,) * 6
-    aim = Aim(builder=INDEPENDENT, most_cells=150, rounds=8)
+    aim = Aim(builder=INDEPENDENT, most_tree_cells=150, rounds=8)
     budget = Budget(epsilon=10)
     made = collected(schema(*sizes), dependent(30_000, sizes), budget, aim)
     bought: list[Clique] = [(name,) for name in made.domain.names]

@@ -206,14 +206,14 @@ def resample(
     )
     given = settings_of(settings)
     if synthesizer is not None:
-        require_known(given, {synthesizer: synthesizer_named(synthesizer)})
+        require_known(given, [(synthesizer, synthesizer_named(synthesizer))])
     if file_format is not None:
         checked_format(file_format)
     refuse_existing(out)
     transcript, budget, summary = read_release(release_folder)
     own = summary["settings"] if synthesizer in (None, summary["synthesizer"]) else {}
     chosen = synthesizer_named(synthesizer or summary["synthesizer"])
-    require_known(given, {chosen.name: chosen})
+    require_known(given, [(chosen.name, chosen)])
     with shown_progress(wanted=not quiet and not as_json) as progress:
         release = from_transcript(
             transcript,

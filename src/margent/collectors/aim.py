@@ -32,7 +32,8 @@ class Aim:
     them that share no column, and fits the model again. A candidate r is worth w_r (error_r - noise of measuring it),
     where w_r counts the columns that it shares with each table of the workload: all tables of ``order`` columns.
     Candidates are those tables and all of fewer columns but one, where the model has room: its junction tree may hold
-    ``most_cells`` times the share of the budget that is used by then. ``choice_share`` of a round's budget buys errors.
+    ``most_tree_cells`` times the share of the budget that is used by then. ``choice_share`` of a round's budget buys
+    errors.
 
     The budget of a round is a part in ``rounds`` of what the beginning leaves. Where measuring moved the model by less
     than its noise, rounds get dearer (half the noise); the last one spends what is left.
@@ -52,7 +53,7 @@ class Aim:
     at_once: int = 4
     order: int = 2
     merge_below: float = 3.0
-    most_cells: int = 200_000
+    most_tree_cells: int = 200_000
     max_table_cells: int = 50_000
     name: str = field(default="aim")
 
@@ -106,7 +107,7 @@ class Aim:
                 cells=max(tables * cells[-1], first.cells),
                 law=marginal_law(part, budget.neighbors, budget.account),
                 note=f"at most {self.rounds} rounds of {self.at_once}, noise as in the first; a model of at most "
-                f"{self.most_cells:,} cells",
+                f"{self.most_tree_cells:,} cells",
             ),
         )
 
@@ -183,7 +184,7 @@ class _Run:
         share = part * (1 - self.aim.choice_share)
         noise = self._noise(share, self.aim.at_once)
         used = (self.whole - self.left + part) / self.whole
-        room = math.floor(self.aim.most_cells * used)
+        room = math.floor(self.aim.most_tree_cells * used)
         promising: list[Clique] = []
         for names in sorted(self.errors, key=lambda names: (-self._worth(names, noise), names)):
             if len(promising) < self.aim.refreshed and self._cells([names]) <= room:

@@ -26,8 +26,8 @@ class CappedPairs:
     """Buy one-ways (a quarter), distances of all pairs from independence (a twentieth), and all chosen pairs at once.
 
     Pairs are added one by one, each time the one that lowers the expected error most, while the junction tree of all
-    of them stays within ``most_cells``; one that would pass the cap is passed over for good. What has no pair worth
-    its noise buys one-ways again. ``max_pair_cells`` and ``merge_below`` as in `Mst`.
+    of them stays within ``most_tree_cells``; one that would pass the cap is passed over for good. What has no pair
+    worth its noise buys one-ways again. ``max_pair_cells`` and ``merge_below`` as in `Mst`.
 
     Privacy: Gaussian releases, or Laplace ones where the account is pure; sensitivities as registered for `marginal`
     and `independence`.
@@ -39,7 +39,7 @@ class CappedPairs:
     score_share: Fraction = Fraction(5, 100)
     merge_below: float = 3.0
     max_pair_cells: int = 1_000_000
-    most_cells: int = 1_000_000
+    most_tree_cells: int = 1_000_000
     name: str = "pgm"
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class CappedPairs:
                 largest=max(*cells, first.largest),
                 cells=max(sum(cells), first.cells),
                 law=marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account),
-                note=f"a model of at most {self.most_cells:,} cells; the fewer pairs are worth it, the less noise",
+                note=f"a model of at most {self.most_tree_cells:,} cells; the fewer pairs are worth it, the less noise",
             ),
         )
 
@@ -113,7 +113,7 @@ class CappedPairs:
         singles: list[Clique] = [(name,) for name in domain.names]
 
         def fits(chosen: Sequence[int], place: int) -> bool:
-            return tree_cells([*singles, *(pairs[each] for each in [*chosen, place])], domain) <= self.most_cells
+            return tree_cells([*singles, *(pairs[each] for each in [*chosen, place])], domain) <= self.most_tree_cells
 
         error = marginal_law(share, curator.neighbors, curator.account).mean_absolute
         apart = score_distances(scores, first.known.counts, first.known.deviations, first.total)

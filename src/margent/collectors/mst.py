@@ -26,7 +26,7 @@ class Mst:
     The tree is the heaviest by the pairs' distances from independence. With Gaussian noise all distances are
     bought at once; under a pure budget Kruskal's algorithm draws each edge by the exponential mechanism from those that
     join what is not yet joined. Pairs of more than ``max_pair_cells`` cells are no candidates, nor those that would
-    bring the model over ``most_cells``; codes with a one-way count under ``merge_below`` standard deviations are
+    bring the model over ``most_tree_cells``; codes with a one-way count under ``merge_below`` standard deviations are
     counted as one group in pairs.
 
     Privacy: Gaussian releases, or Laplace ones and choices where the account is pure; sensitivities as registered for
@@ -39,7 +39,7 @@ class Mst:
     choice_share: Fraction = Fraction(1, 3)
     merge_below: float = 3.0
     max_pair_cells: int = 1_000_000
-    most_cells: int = 1_000_000
+    most_tree_cells: int = 1_000_000
     name: str = "mst"
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Mst:
                 share=rest,
                 questions=max(edges, len(columns)),
                 largest=max(cells[-1], first.largest),
-                cells=max(min(sum(cells[-edges:]), self.most_cells), first.cells),
+                cells=max(min(sum(cells[-edges:]), self.most_tree_cells), first.cells),
                 law=marginal_law(budget.total * rest / edges, budget.neighbors, budget.account),
                 note="error as if all pairs had as many cells",
             ),
@@ -117,7 +117,7 @@ class Mst:
         apart = score_distances(scores, first.known.counts, first.known.deviations, first.total)
         raw = scores.records()
         order = sorted(range(len(pairs)), key=lambda place: (-apart[place], -raw[place], pairs[place]))
-        forest = _Forest(first.domain, self.most_cells)
+        forest = _Forest(first.domain, self.most_tree_cells)
         for place in order:
             if forest.takes(pairs[place]):
                 forest.join(pairs[place])
@@ -129,7 +129,7 @@ class Mst:
         """Kruskal's algorithm, every edge drawn by the exponential mechanism at an equal part of the share."""
         edges = len({name for pair in pairs for name in pair}) - len(components(pairs))
         epsilon = curator.account.exponential_epsilon(share / edges)
-        forest = _Forest(first.domain, self.most_cells)
+        forest = _Forest(first.domain, self.most_tree_cells)
         choices: list[Choice] = []
         while apart := tuple(pair for pair in pairs if forest.takes(pair)):
             request = ChoiceRequest(

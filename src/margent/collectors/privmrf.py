@@ -30,8 +30,8 @@ TABLES_A_COLUMN = 2
 class PrivMrf:
     """Buy one-ways, the score R of all pairs, tables inside the cliques of a graph of them, and tables in rounds.
 
-    The graph grows by R beyond its own noise, under ``most_clique_cells`` and ``most_cells`` of its junction tree. A
-    table is useful where the average cell holds ``theta`` times the noise's deviation; no other is ever measured. The
+    The graph grows by R beyond its own noise, under ``most_clique_cells`` and ``most_tree_cells`` of its junction tree.
+    A table is useful where the average cell holds ``theta`` times the noise's deviation; no other is ever measured. The
     first tables are those of greedy Bayesian networks inside the cliques; then each of ``rounds`` buys the gaps of at
     most ``candidates`` useful tables of up to ``order`` columns, drawn from inside the cliques by public chance, and
     measures those with the largest gap beyond their noise: ``added`` times the number of columns in all rounds
@@ -56,7 +56,7 @@ class PrivMrf:
     merge_below: float = 3.0
     max_pair_cells: int = 100_000
     most_clique_cells: int = 200_000
-    most_cells: int = 500_000
+    most_tree_cells: int = 500_000
     name: str = "privmrf"
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class PrivMrf:
                 largest=largest,
                 cells=TABLES_A_COLUMN * len(columns) * largest + first.cells,
                 law=marginal_law(part, budget.neighbors, budget.account),
-                note=f"error as if there were a table a column; a model of at most {self.most_cells:,} cells",
+                note=f"error as if there were a table a column; a model of at most {self.most_tree_cells:,} cells",
             ),
             Stage(
                 name="gaps of the model",
@@ -153,7 +153,7 @@ class PrivMrf:
         cap = self._useful(curator, first, share / columns)
         values = self._values(scores, first)
         useful = {pair: value for pair, value in values.items() if first.domain.cells(pair) <= cap}
-        cliques = grown_graph(useful, first.domain, Caps(self.most_clique_cells, self.most_cells))
+        cliques = grown_graph(useful, first.domain, Caps(self.most_clique_cells, self.most_tree_cells))
         tables = list(network_tables(cliques, values, first.domain, cap)[: TABLES_A_COLUMN * columns])
         covered = {name for names in tables for name in names}
         tables += [answer.clique for answer in first.one_ways if not covered.issuperset(answer.clique)]
