@@ -102,6 +102,15 @@ def test_without_a_container_and_for_absent_columns_the_schemas_types_hold() -> 
     assert stored_schema(codec, pa.schema([("z", pa.int8())])) == codec.arrow_schema
 
 
+def test_a_date_written_as_base_plus_difference_may_leave_its_own_bounds() -> None:
+    """So that nanoseconds, which reach from 1678 to 2261 only, are not kept for it."""
+    base = Date("x", "2020-01-01", "2200-12-31", bins="year")
+    later = Date("y", relative_to={"field": "x", "unit": "day", "minimum": 0, "maximum": 200})
+    declared = pa.schema([("x", pa.timestamp("ns")), ("y", pa.timestamp("ns"))])
+    made = stored_schema(Codec(Schema([base, later], unit="row")), declared)
+    assert made.types == [pa.timestamp("ns"), pa.date32()]
+
+
 @pytest.mark.parametrize("required", [False, True])
 @pytest.mark.parametrize("nullable", [False, True])
 def test_a_column_is_nullable_where_schema_or_container_say_so(required: bool, nullable: bool) -> None:

@@ -203,9 +203,11 @@ def _holds_decimals(declared: Any, layout: Layout) -> bool:
 
 def _holds_years(declared: Any, layout: Layout) -> bool:
     """Whether the unit reaches from the first year to the last; only nanoseconds do not always."""
+    field = layout.field
     if declared.unit != "ns":
         return True
-    field = layout.field
+    if field.relative_to is not None:
+        return False
     if field.minimum is None or field.maximum is None:
         ends = [str(item.value) for item in field.listed or ()]
     else:
