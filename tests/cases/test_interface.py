@@ -83,7 +83,7 @@ def test_40_the_default_is_the_noisy_number() -> None:
     assert found != {8}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is told in another way elsewhere")
 def test_40_a_million_rows_in_bounded_memory(tmp_path: Path) -> None:
     schema = schema_file(tmp_path, SCHEMAS["39"])
     arguments = ["synthesize", str(given("40")), "--schema", str(schema), "--epsilon", "1", "--single-release"]
