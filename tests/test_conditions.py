@@ -158,6 +158,23 @@ def test_records_follow_the_law_given_the_condition() -> None:
     assert not np.array_equal(codes, drawn_under(conditions, Coin(), 60_000, 4, silent))
 
 
+def test_a_model_of_billions_of_records_is_drawn_in_parts() -> None:
+    drawn: list[int] = []
+
+    class Vast(Coin):
+        total = 10**10
+
+        def sample(self, rows, seed, progress):  # type: ignore[no-untyped-def]
+            drawn.append(rows)
+            return super().sample(min(rows, 1000), seed, progress)
+
+    conditions = read_conditions(["sex=M"], CODEC)
+    assert conditions is not None
+    drawn_under(conditions, Vast(), None, 3, silent)
+    drawn_under(conditions, Vast(), 5, 3, silent)
+    assert drawn == [50_000_000, 5_000_000]
+
+
 @pytest.mark.parametrize("rows", [None, 5])
 def test_what_the_model_does_not_hold_is_refused(rows: int | None) -> None:
     conditions = read_conditions(["sex=(missing)"], CODEC)

@@ -95,11 +95,11 @@ def drawn_under(
     Shapes: (rows, d). Privacy: none: post-processing.
     Raises: UsageError where the model holds no such record, or so few that too many would have to be drawn.
     """
-    size = max(model.total, 20_000)
+    size = min(max(model.total, 20_000), MOST_DRAWN // 10)
     kept, found, drawn, number = list[NDArray[np.int32]](), 0, 0, 0
     while True:
         part = seed if number == 0 else Stream(seed, "condition", str(number)).seed64() >> 1
-        codes = model.sample(model.total if rows is None else size, part, progress)
+        codes = model.sample(min(model.total, MOST_DRAWN) if rows is None else size, part, progress)
         kept.append(codes[conditions.met(codes, model.domain)])
         found, drawn, number = found + kept[-1].shape[0], drawn + codes.shape[0], number + 1
         if rows is None and found:
@@ -156,7 +156,8 @@ def _codes(layout: Layout, value: str, sampleable: NDArray[np.bool_]) -> NDArray
             return f"{name!r}: {ranged}; its bins are {_listed(labels[: layout.values])}"
         found = ranged
     if not found.any():
-        return f"{value!r} is not a value of {name!r}; there are {_listed(labels)}"
+        written = [label for label in labels if label != UNLISTED_LABEL]
+        return f"{value!r} is not a value of {name!r}; there are {_listed(written)}"
     if not (found & sampleable).any():
         return f"{value!r} of {name!r} is never written, so no record has it"
     return found
