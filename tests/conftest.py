@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,16 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the shared real tables are not beside this checkout")
     return SHARED
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests that take every method or synthesizer in turn skip those whose package is not installed, and say so."""
+    from margent.methods import METHODS
+
+    needs = {method.name: method.package for method in METHODS} | {
+        method.synthesizer.name: method.package for method in METHODS if method.package
+    }
+    for value in getattr(getattr(item, "callspec", None), "params", {}).values():
+        package = needs.get(value if isinstance(value, str) else getattr(value, "name", ""), "")
+        if package and find_spec(package) is None:
+            pytest.skip(f"the package {package} is not installed")
