@@ -40,10 +40,10 @@ def believed(
     distances: Mapping[Clique, float] | None = None,
     options: PosteriorSettings | None = None,
     seed: int = 0,
+    most: Mapping[Clique, float] | None = None,
 ) -> Posterior:
-    return posterior(
-        evidence, distances or {}, options or PosteriorSettings(), Stream(seed, "posterior"), lambda share: None
-    )
+    stream = Stream(seed, "posterior")
+    return posterior(evidence, distances or {}, most or {}, options or PosteriorSettings(), stream, lambda share: None)
 
 
 def table(names: Clique, values: Array, deviation: float) -> Table:
@@ -347,6 +347,27 @@ def test_a_noisy_pair_of_unrelated_columns_makes_no_others_dependent() -> None:
     made = believed(known(tables, domain, total), scores)
     assert distance(made.targets["c", "x"], flat) < 0.03
     assert max(distance(made.targets[pair], flat) for pair in across) < 0.05
+
+
+def test_a_pair_that_scores_as_independent_is_not_made_dependent_by_what_both_explain() -> None:
+    """Two fair coins and their "or": the pairs with the third are bought, and any model of those ties the coins."""
+    first, second = np.indices((2, 2)).reshape(2, 4)
+    joint = np.zeros((2, 2, 2))
+    joint[first, second, first | second] = 10_000.0
+    names = ("a", "b", "either")
+    tables = [table((names[axis],), joint.sum(axis=tuple({0, 1, 2} - {axis})), 1.0) for axis in range(3)]
+    tables += [table(("a", "either"), joint.sum(axis=1), 1.0), table(("b", "either"), joint.sum(axis=0), 1.0)]
+    evidence = known(tables, Domain(names, (2, 2, 2)), 40_000.0)
+    scores = {("a", "b"): 0.0, ("a", "either"): 20_000.0, ("b", "either"): 20_000.0}
+    tied = believed(evidence, scores)
+    limited = believed(evidence, scores, most={("a", "b"): 100.0})
+
+    def apart(made: Posterior) -> float:
+        return float(np.abs(made.targets["a", "b"] - 10_000.0).sum())
+
+    assert tied.filled == limited.filled == {("a", "b")}
+    assert apart(tied) > 1000
+    assert apart(limited) == pytest.approx(100.0, rel=0.01)
 
 
 def test_without_any_noise_the_targets_are_the_tables() -> None:

@@ -48,6 +48,20 @@ def score_distances(scores: Scores, singles: Mapping[str, Counts], noise: Mappin
     return distances_from_independence(scores.records(), np.array(biases), float(scores.variance), total)
 
 
+def most_distances(scores: Scores, distances: Counts, deviations: float = 1.0) -> Counts:
+    """The largest distances from independence that the noise of the scores still explains: so many deviations up.
+
+    sqrt(phi^2 + z sqrt(4 S^2 s^2 + 2 s^4)), the noise being that of S^2.
+
+    Shapes: one entry a clique of ``scores``; ``distances`` are theirs. Units: records.
+    Privacy: none: post-processing.
+    """
+    positive, variance = np.maximum(scores.records(), 0.0), float(scores.variance)
+    noise = np.sqrt(4 * np.square(positive) * variance + 2 * variance**2)
+    most: Counts = np.sqrt(np.square(distances) + deviations * noise)
+    return most
+
+
 def distances_from_independence(scores: Counts, biases: Counts, variance: float, total: float) -> Counts:
     """phi = sqrt(max(S^2 - B^2 - s^2, 0)) of every pair, its square pulled to the mean of all, at most 2 n^.
 

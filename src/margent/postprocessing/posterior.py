@@ -78,6 +78,7 @@ class Posterior:
 def posterior(
     evidence: Evidence,
     distances: Mapping[Clique, float],
+    most: Mapping[Clique, float],
     settings: PosteriorSettings,
     stream: Stream,
     progress: Callable[[float], None],
@@ -85,7 +86,8 @@ def posterior(
 ) -> Posterior:
     """Targets from noisy tables: improved one-ways, competing models, and shrinkage of each table to its model.
 
-    ``distances``: noisy distance from independence in records of the pairs that have a score (may be empty).
+    ``distances``: noisy distance from independence in records of the pairs that have a score (may be empty), and
+    ``most``: the largest that the score's noise explains.
     ``zeros``: the cells that rules forbid, which no target fills.
 
     Privacy: none: post-processing.
@@ -126,10 +128,17 @@ def posterior(
         guess = forest.table(pair, total)
         if best == "latent":
             guess = (guess + latent.table(pair, total) + independence(pair, singles, total)) / 3
-        targets[pair] = cleared(pair, guess, zeros)
+        targets[pair] = cleared(pair, _no_further(guess, independence(pair, singles, total), most.get(pair)), zeros)
     noises = sorted(MEAN_ABSOLUTE * float(np.sqrt(table.variance).sum()) / total for table in several)
     precise = bool(noises) and noises[len(noises) // 2] < PRECISE
     return Posterior(total, targets, frozenset(filled), precise, singles, latent, forest, best)
+
+
+def _no_further(guess: Counts, flat: Counts, most: float | None) -> Counts:
+    """The guess, pulled towards independence where it is further from it than the pair's score allows."""
+    if most is None or (apart := _apart(guess, flat)) <= most:
+        return guess
+    return flat + most / apart * (guess - flat)
 
 
 def _closest(table: Table, priors: Sequence[Counts]) -> Counts:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.dependence import score_distances
+from margent.postprocessing.dependence import most_distances, score_distances
 from margent.postprocessing.posterior import Posterior, PosteriorSettings, improved_one_ways, posterior
 from margent.postprocessing.tables import Evidence, Table, evidence, working_domain
 from margent.progress import Progress, silent
@@ -44,9 +44,11 @@ class Descent:
         working = working_domain(transcript, sampleable_codes(transcript))
         known = evidence(transcript, working)
         rulebook = transcript.schema.rulebook
+        distances, most = independence_distances(transcript)
         belief = posterior(
             known,
-            independence_distances(transcript),
+            distances,
+            most,
             self.prior,
             Stream(0, "posterior"),
             lambda share: progress("model", share),
@@ -103,13 +105,14 @@ class DescentModel:
         return counted(self.sample(self.total, seed, silent), self.domain, cliques)
 
 
-def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
-    """What the noisy scores say of each pair's distance from independence, without the one-ways' noise.
+def independence_distances(transcript: Transcript) -> tuple[Mapping[Clique, float], Mapping[Clique, float]]:
+    """What the noisy scores say of each pair's distance from independence, without the one-ways' noise, and the most
+    that they allow.
 
     Units: records. Empty where the method bought no such scores.
     Privacy: none: post-processing.
     """
-    distances: dict[Clique, float] = {}
+    distances, most = dict[Clique, float](), dict[Clique, float]()
     for scores in (answer for answer in transcript.answers if isinstance(answer, Scores)):
         if scores.kind != "independence":
             continue
@@ -122,4 +125,5 @@ def independence_distances(transcript: Transcript) -> Mapping[Clique, float]:
         one_ways = improved_one_ways(known, total)
         apart = score_distances(scores, one_ways.counts, one_ways.deviations, total)
         distances |= dict(zip(scores.cliques, apart.tolist(), strict=True))
-    return distances
+        most |= dict(zip(scores.cliques, most_distances(scores, apart).tolist(), strict=True))
+    return distances, most
