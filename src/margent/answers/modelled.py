@@ -51,15 +51,15 @@ def model_of(transcript: Transcript, names: Clique, merged: bool) -> Modelled:
 
     Each margin is shrunk to the product of its single columns as far as its noise explains the difference, margins are
     made to agree and rippled to be non-negative, and the table of most entropy is scaled to them. (PriView does not
-    shrink: on Adult its tables of three columns err by .36 of the records at epsilon .2 and by .18 at 1, with
-    shrinkage by .18 and .10.) The bars come from doing all of it again with fresh noise of the same variance, by a
+    shrink: on Adult its tables of three columns err by .37 of the records at epsilon .2 and by .18 at 1, with
+    shrinkage by .19 and .10.) The bars come from doing all of it again with fresh noise of the same variance, by a
     fixed public stream: the same release gives the same bars.
 
     Shapes: ``names`` are columns of more than one code, sorted. ``merged``: codes counted together share an entry.
     Privacy: none: post-processing.
     Source: PriView (Qardaji, Yang, Li 2014) sections 4.4 and 4.5; the bars are a parametric bootstrap.
     """
-    known = _margins(transcript, names, merged)
+    known = margins_of(transcript, names, merged)
     first = _built(known)
     draws = max(LEAST_DRAWS, min(DRAWS, CELLS_DRAWN // max(first.table.values.size, 1)))
     stream = Stream(0, "query", *names)
@@ -104,8 +104,11 @@ def _believed(table: Table, singles: Mapping[str, NDArray[np.float64]], total: f
     return shrunk(table, prior, total)
 
 
-def _margins(transcript: Transcript, names: Clique, merged: bool) -> Evidence:
-    """What every answer says about the columns: one table for each set of them, and the number of records."""
+def margins_of(transcript: Transcript, names: Clique, merged: bool) -> Evidence:
+    """What every answer says about the columns: one table for each set of them, and the number of records.
+
+    Privacy: none: post-processing.
+    """
     if not merged:
         # Answers about groups say nothing of single codes; nor do they need to where no column is grouped.
         grouped = [name for name in names if name in transcript.merges]
