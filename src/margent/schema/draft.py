@@ -37,7 +37,7 @@ class Draft:
         return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def drafted(fields: Sequence[dict[str, Any]], *, unit: str | None = None, provenance: str | None = None) -> Draft:
+def drafted(fields: Sequence[dict[str, Any]], *, unit: Any = None, provenance: str | None = None) -> Draft:
     """A draft with these fields; who is protected is always for a person to say."""
     block: dict[str, Any] = {"unit": unit or TODO}
     if provenance is not None:
