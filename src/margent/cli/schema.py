@@ -1,4 +1,4 @@
-"""`margent schema draft` and `margent schema check`."""
+"""`margent schema`: its commands, `draft` and `check` among them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import click
 
 from margent.cli.console import say, say_json
 from margent.cli.options import json_option, read_options, reading_options
+from margent.cli.questions import say_questions
+from margent.cli.schema_edit import edit
+from margent.cli.schema_export import export, json_schema
+from margent.cli.schema_import import import_
 from margent.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from margent.schema.draft import Draft
     from margent.tables.options import ReadOptions
-
-SHOWN = 12
-"""Open questions that a draft shows; the check shows them all."""
 
 EXAMPLES = (
     '{"name": "sex", "type": "string", "categories": ["F", "M"]}',
@@ -34,6 +35,10 @@ EXAMPLES = (
 @click.group(short_help="Write and check the public schema.")
 def schema() -> None:
     """Write and check the public schema: columns, values or bins, and who is protected."""
+
+
+for command in (import_, edit, export, json_schema):
+    schema.add_command(command)
 
 
 @schema.command(short_help="Begin a schema from a header, declared types or a codebook.")
@@ -81,12 +86,7 @@ def draft(
     if public_data:
         say("Its values and bounds were read from the rows: it is fit for public tables only, and says so.")
     say("Everything in a schema is public by declaration: write nothing into it that only the rows know.")
-    if made.todos:
-        say(f"{len(made.todos)} questions are left for you; `margent schema check {out}` lists them all:")
-        for todo in made.todos[:SHOWN]:
-            say(f"  {todo}")
-        if len(made.todos) > SHOWN:
-            say(f"  ... and {len(made.todos) - SHOWN} more")
+    if say_questions(made, out):
         say(f"Answer them in {out}, one line a column, from documentation and never from the rows. Examples:")
         for line in EXAMPLES:
             say(f"  {line}")

@@ -204,7 +204,7 @@ def _without(made: dict[str, Any], pointer: str) -> dict[str, Any]:
     """The field without what a fault is about; the whole type is asked for where nothing else is left to give up."""
     for prefix in (*_RETREATS, ""):
         if pointer.startswith(prefix):
-            less = _RETREATS.get(prefix, _everything)(copy.deepcopy(made))
+            less: dict[str, Any] = _RETREATS.get(prefix, _everything)(copy.deepcopy(made))
             if less != made:
                 return less
     return _everything(made)

@@ -26,7 +26,9 @@ def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
                 rows.append((first, row))
             first = reader.line_num + 1
     except csv.Error:
-        raise SchemaError([Fault(f"line {reader.line_num}", "is not CSV with commas and double quotes")], subject) from None
+        raise SchemaError(
+            [Fault(f"line {reader.line_num}", "is not CSV with commas and double quotes")], subject
+        ) from None
     header = [cell.strip() for cell in rows[0][1]] if rows else []
     faults = [Fault("line 1", f"the column {name!r} is named twice") for name in _doubled(header)]
     found: list[CellsOfLine] = []

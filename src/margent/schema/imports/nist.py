@@ -61,9 +61,7 @@ def from_nist(document: Any, subject: str) -> Imported:
 
 
 def _column(name: str, said: Mapping[str, Any], place: str, notes: list[Fault]) -> ColumnFacts:
-    notes += [
-        Fault(step(place, key), "is not understood; left out") for key in said if key not in _KNOWN
-    ]
+    notes += [Fault(step(place, key), "is not understood; left out") for key in said if key not in _KNOWN]
     word, dtype = said.get("kind"), said.get("dtype")
     kind, zone = type_of_dtype(dtype) if isinstance(dtype, str) else (None, None)
     description = said.get("description")
@@ -135,12 +133,17 @@ def _unit(document: Mapping[str, Any], found: list[tuple[str, ColumnFacts]], not
     runs = document.get("runs")
     if runs is None:
         return None
-    most = {run.get("max_records_per_individual") for run in runs if isinstance(run, Mapping)} if (
-        isinstance(runs, list)
-        and all(
-            isinstance(run, Mapping) and isinstance(run.get("max_records_per_individual"), int | None) for run in runs
+    most = (
+        {run.get("max_records_per_individual") for run in runs if isinstance(run, Mapping)}
+        if (
+            isinstance(runs, list)
+            and all(
+                isinstance(run, Mapping) and isinstance(run.get("max_records_per_individual"), int | None)
+                for run in runs
+            )
         )
-    ) else set()
+        else set()
+    )
     if runs:
         notes.append(Fault("/runs", "epsilon, delta and numbers of records are options of a run; left out"))
     rows = most.pop() if len(most) == 1 else None

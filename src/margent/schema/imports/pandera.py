@@ -45,7 +45,9 @@ def from_pandera(document: Any, subject: str) -> Imported:
         pairs = [(name, said, step("/columns", name)) for name, said in columns.items()]
     elif isinstance(columns, list):
         names = [said.get("name") if isinstance(said, Mapping) else None for said in columns]
-        pairs = [(name, said, step("/columns", place)) for place, (name, said) in enumerate(zip(names, columns, strict=True))]
+        pairs = [
+            (name, said, step("/columns", place)) for place, (name, said) in enumerate(zip(names, columns, strict=True))
+        ]
     else:
         faults.append(Fault("/columns", 'expected an object column -> {"dtype", ...}'))
     found: list[tuple[str, ColumnFacts]] = []

@@ -104,7 +104,10 @@ def _columns(said: Mapping[str, str], where: str, notes: list[Fault]) -> Iterato
         for code, label in _choices(said["choices"], where, notes):
             column = f"{name}___{re.sub('[^a-z0-9_]', '_', code.lower())}"
             yield ColumnFacts(
-                column, "boolean", spelling=_YES_NO["checkbox"], description=": ".join(filter(None, (description, label)))
+                column,
+                "boolean",
+                spelling=_YES_NO["checkbox"],
+                description=": ".join(filter(None, (description, label))),
             )
     elif sort in _YES_NO:
         yield ColumnFacts(name, "boolean", spelling=_YES_NO[sort], description=description)

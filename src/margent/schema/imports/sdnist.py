@@ -26,9 +26,9 @@ def tells_sdnist(document: Any) -> bool:
     if not isinstance(document, Mapping) or not document:
         return False
     columns = list(document.values())
-    return all(isinstance(column, Mapping) and isinstance(column.get("description"), str) for column in columns) and any(
-        isinstance(column.get("values"), Mapping) or "min" in column for column in columns
-    )
+    return all(
+        isinstance(column, Mapping) and isinstance(column.get("description"), str) for column in columns
+    ) and any(isinstance(column.get("values"), Mapping) or "min" in column for column in columns)
 
 
 def from_sdnist(document: Any, subject: str) -> Imported:

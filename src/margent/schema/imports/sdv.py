@@ -105,7 +105,9 @@ def _table_notes(chosen: Mapping[str, Any], place: str) -> list[Fault]:
     sequence = chosen.get("sequence_key")
     if isinstance(sequence, str):
         where = step(place, "sequence_key")
-        notes.append(Fault(where, f"{sequence!r} tells apart who has several rows: think of it when you answer the unit"))
+        notes.append(
+            Fault(where, f"{sequence!r} tells apart who has several rows: think of it when you answer the unit")
+        )
     if isinstance(chosen.get("primary_key"), list):
         notes.append(Fault(step(place, "primary_key"), "is made of several columns; left out"))
     for key in ("column_relationships", "constraints"):
@@ -144,6 +146,8 @@ def _column(name: str, said: Mapping[str, Any], place: str, notes: list[Fault], 
         plain = written in (None, "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
         return ColumnFacts(name, "date" if day else "datetime", spelling={} if plain else {"format": written})
     if isinstance(sort, str) and sort not in ("unknown", "other", "text"):
-        notes.append(Fault(place, f"is of the kind {sort!r}, which tells who or where somebody is; left out of the table"))
+        notes.append(
+            Fault(place, f"is of the kind {sort!r}, which tells who or where somebody is; left out of the table")
+        )
         return ColumnFacts(name, "string", "drop")
     return ColumnFacts(name)
