@@ -16,7 +16,7 @@ SHOWN = 20
 @click.command("import", short_help="Begin a schema from another tool's description of the table.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--format", "file_format", default=None, metavar="F",
-              help="nist, sdnist, sdv, redcap, pandera, postgresql or sheet; told by the content where that is clear.")  # fmt: skip
+              help="nist, sdnist, sdv, redcap, pandera, postgresql or sheet; told by its content.")  # fmt: skip
 @click.option("--table", default=None, metavar="T", help="Which of the tables that FILE describes.")
 @click.option("--all", "every", is_flag=True, help="Show everything that was left out.")
 @click.option(

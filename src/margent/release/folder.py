@@ -54,6 +54,24 @@ def whole_file(out: Path, content: bytes) -> None:
         draft.write_bytes(content)
 
 
+def replaced_file(path: Path, content: bytes) -> None:
+    """Write a file over one that exists, under a temporary name first: whoever looks sees the old or the new, whole.
+
+    A link is followed, permissions stay.
+    """
+    target = path.resolve()
+    draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
+    try:
+        draft.write_bytes(content)
+        shutil.copymode(target, draft)
+        _flush(draft)
+        draft.replace(target)
+        _flush(target.parent)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
 @contextmanager
 def _whole(out: Path) -> Iterator[Path]:
     """Give a temporary name beside ``out``; what lies there is flushed to disk, then renamed, or else removed.

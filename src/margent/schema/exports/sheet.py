@@ -1,4 +1,4 @@
-"""A schema, or a draft of one, as a CSV sheet with one line a column, for a spreadsheet (`margent.schema.imports.sheet`)."""
+"""A schema, or a draft of one, as a CSV sheet with one line a column (read by `margent.schema.imports.sheet`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ALWAYS = (
 def cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
     """The line about the table."""
     block = _object(document, "margent")
-    cells = {"name": _text(document.get("name")), "type": TABLE}
+    cells = {"name": scalar_cell(document.get("name")), "type": TABLE}
     more = {key: value for key, value in document.items() if key not in ("name", "fields", "missingValues", "margent")}
     if isinstance(document.get("description"), str):
         cells["description"] = more.pop("description")
@@ -49,13 +49,13 @@ def cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
     rest = {key: value for key, value in block.items() if key != "unit"}
     unit = block.get("unit")
     if isinstance(unit, Mapping) and set(unit) == {"field", "maxRows"}:
-        cells |= {"unit": _text(unit["field"]), "maxRows": _text(unit["maxRows"])}
+        cells |= {"unit": scalar_cell(unit["field"]), "maxRows": scalar_cell(unit["maxRows"])}
     elif unit in ("row", TODO):
         cells["unit"] = str(unit)
     elif unit is not None:
         rest["unit"] = unit
     if (tokens := document.get("missingValues")) is not None and tokens != [""]:
-        cells["missing"], cells["missingLabels"] = _list_cells(tokens)
+        cells["missing"], cells["missingLabels"] = list_cells(tokens)
         if _needs_more(tokens):
             del cells["missing"], cells["missingLabels"]
             more["missingValues"] = tokens
@@ -68,7 +68,7 @@ def cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
 
 def _needs_more(tokens: Any) -> bool:
     """Whether missing tokens are not what their cells would be read as."""
-    texts, labels = _list_cells(tokens)
+    texts, labels = list_cells(tokens)
     back = field_of_cells({"name": "x", "type": "boolean", "missing": texts, "missingLabels": labels}, "", [])
     return not _same(back.get("missingValues"), tokens)
 
@@ -93,19 +93,23 @@ def _cells(raw: Mapping[str, Any]) -> dict[str, str]:
     """The cells that a field's keys have as far as they are texts, numbers or lists of them."""
     constraints, block = _object(raw, "constraints"), _object(raw, "margent")
     listed = raw.get("categories", constraints.get("enum"))
-    cells = {"name": _text(raw.get("name")), "type": _text(raw.get("type")), "role": _text(block.get("role"))}
-    cells |= {key: _text(constraints.get(key)) for key in ("minimum", "maximum")}
-    cells["bins"] = _bins_cell(block.get("bins"))
-    cells["values"], cells["labels"] = _list_cells(listed)
-    cells["missing"], cells["missingLabels"] = _list_cells(raw.get("missingValues"))
-    cells["special"], cells["specialLabels"] = _list_cells(block.get("special"))
+    cells = {
+        "name": scalar_cell(raw.get("name")),
+        "type": scalar_cell(raw.get("type")),
+        "role": scalar_cell(block.get("role")),
+    }
+    cells |= {key: scalar_cell(constraints.get(key)) for key in ("minimum", "maximum")}
+    cells["bins"] = bins_cell(block.get("bins"))
+    cells["values"], cells["labels"] = list_cells(listed)
+    cells["missing"], cells["missingLabels"] = list_cells(raw.get("missingValues"))
+    cells["special"], cells["specialLabels"] = list_cells(block.get("special"))
     cells["ordered"] = "yes" if raw.get("categoriesOrdered") is True else ""
-    cells["required"] = "yes" if constraints.get("required") is True else _text(constraints.get("required"))
+    cells["required"] = "yes" if constraints.get("required") is True else scalar_cell(constraints.get("required"))
     unlisted = block.get("unlisted")
-    cells["unlisted"] = _text(unlisted.get("to")) if isinstance(unlisted, Mapping) else ""
-    cells |= {key: _text(block.get(key)) for key in ("decimals", "timeZone")}
-    cells |= {key: _list_cells(raw.get(key))[0] for key in ("trueValues", "falseValues")}
-    return cells | {key: _text(raw.get(key)) for key in TEXTS}
+    cells["unlisted"] = scalar_cell(unlisted.get("to")) if isinstance(unlisted, Mapping) else ""
+    cells |= {key: scalar_cell(block.get(key)) for key in ("decimals", "timeZone")}
+    cells |= {key: list_cells(raw.get(key))[0] for key in ("trueValues", "falseValues")}
+    return cells | {key: scalar_cell(raw.get(key)) for key in TEXTS}
 
 
 def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -113,7 +117,8 @@ def _object(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _text(value: Any) -> str:
+def scalar_cell(value: Any) -> str:
+    """A text, number or truth as a cell; empty for anything else."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -121,23 +126,25 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _list_cells(given: Any) -> tuple[str, str]:
+def list_cells(given: Any) -> tuple[str, str]:
+    """A list as its cell, and the cell of its labels."""
     if given == TODO:
         return TODO, ""
     if not isinstance(given, list):
         return "", ""
     pairs = [(item.get("value"), item.get("label")) if isinstance(item, Mapping) else (item, None) for item in given]
-    labels = joined([_text(label) for _, label in pairs]) if any(label for _, label in pairs) else ""
-    return joined([_text(value) for value, _ in pairs]), labels
+    labels = joined([scalar_cell(label) for _, label in pairs]) if any(label for _, label in pairs) else ""
+    return joined([scalar_cell(value) for value, _ in pairs]), labels
 
 
-def _bins_cell(bins: Any) -> str:
+def bins_cell(bins: Any) -> str:
+    """Bins as a cell."""
     if isinstance(bins, list):
-        return joined([_text(edge) for edge in bins])
+        return joined([scalar_cell(edge) for edge in bins])
     if isinstance(bins, Mapping) and len(bins) == 1:
         word, value = next(iter(bins.items()))
-        return f"{word} {_text(value)}"
-    return _text(bins)
+        return f"{word} {scalar_cell(value)}"
+    return scalar_cell(bins)
 
 
 _COLUMNS_OF: Mapping[str, tuple[str, ...]] = (

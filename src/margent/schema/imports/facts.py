@@ -14,10 +14,9 @@ from typing import Any, Literal
 
 from margent.errors import Fault
 from margent.schema.bins import VALUE_CODES
-from margent.schema.check import field_faults
 from margent.schema.draft import bounded_field
-from margent.schema.field_json import read_field
 from margent.schema.fields import DEFAULT_MISSING
+from margent.schema.open_fields import open_faults
 from margent.schema.parts import DEFAULT_SPELLING, FieldType
 from margent.schema.positions import declared_scalar, scalar_position
 from margent.schema.todos import TODO
@@ -63,7 +62,7 @@ def draft_field(facts: ColumnFacts, place: str, notes: list[Fault]) -> dict[str,
     """
     made = _drafted(facts)
     for _ in range(len(_RETREATS) + 1):
-        faults = _faults(made)
+        faults = open_faults(made, DEFAULT_MISSING)
         if not faults:
             return made
         for fault in faults[:3]:
@@ -98,7 +97,7 @@ def _drafted(facts: ColumnFacts) -> dict[str, Any]:
         made = {"name": facts.name, "type": kind}
     else:
         made = bounded_field(facts.name, kind, _scalar(kind, facts.minimum), _scalar(kind, facts.maximum))
-        block = {"bins": facts.bins if facts.bins is not None else _wanted_bins(kind, made), "decimals": facts.decimals}
+        block = {"bins": facts.bins if facts.bins is not None else wanted_bins(kind, made), "decimals": facts.decimals}
         block |= {"special": dict(facts.special) or None}
         made |= {"margent": block}
     block = made.setdefault("margent", {})
@@ -150,7 +149,7 @@ def _scalar(kind: FieldType, raw: Any) -> Any:
         return raw
 
 
-def _wanted_bins(kind: FieldType, made: Mapping[str, Any]) -> str | None:
+def wanted_bins(kind: FieldType, made: Mapping[str, Any]) -> str | None:
     """Whether the bins have to be asked for: always for numbers and moments, and for many whole numbers."""
     if kind in _BINNED:
         return TODO
@@ -160,44 +159,6 @@ def _wanted_bins(kind: FieldType, made: Mapping[str, Any]) -> str | None:
     except ValueError:
         return None
     return TODO if high - low >= VALUE_CODES else None
-
-
-def _faults(made: Mapping[str, Any]) -> list[Fault]:
-    """What would be wrong with the field whatever the answers to its questions are."""
-    if made["type"] == TODO:
-        return []
-    faults: list[Fault] = []
-    found = read_field(_answered(made), "", faults, None)
-    if found is not None:
-        faults += field_faults(found, "", found.missing if found.missing is not None else DEFAULT_MISSING)
-    return faults
-
-
-def _answered(made: Mapping[str, Any]) -> dict[str, Any]:
-    """The field with a harmless answer to every question in it."""
-    answered = copy.deepcopy(dict(made))
-    if answered.get("categories") == TODO:
-        answered["categories"] = ["\N{OBJECT REPLACEMENT CHARACTER}"]
-    bounds = answered.get("constraints", {})
-    known = [bounds[key] for key in ("minimum", "maximum") if bounds.get(key, TODO) != TODO]
-    for key in ("minimum", "maximum"):
-        if bounds.get(key) == TODO:
-            bounds[key] = known[0] if known else _HARMLESS.get(made["type"], 0)
-    block = answered.get("margent", {})
-    if block.get("bins") == TODO:
-        block["bins"] = 1
-    if block.get("decimals") == TODO:
-        del block["decimals"]
-    return answered
-
-
-_HARMLESS = {
-    "date": "2000-01-01",
-    "datetime": "2000-01-01T00:00:00",
-    "time": "00:00:00",
-    "year": 2000,
-    "yearmonth": "2000-01",
-}
 
 
 def _without(made: dict[str, Any], pointer: str) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def tells_nist(document: Any) -> bool:
 def from_nist(document: Any, subject: str) -> Imported:
     """The draft that the parameters give; who is protected is taken where they name it.
 
-    With ``max_records_per_individual`` 1 a row is a person; with more, the one column of kind ``id`` tells persons apart.
+    With ``max_records_per_individual`` 1 a row is a person; with more, the one column of kind ``id`` tells them apart.
 
     Raises: SchemaError with JSON pointers.
     """

@@ -1,4 +1,4 @@
-"""Schemas of pandera in their JSON form, ``schema.to_json()``: checks as keys of a column, or (older) as a list or object.
+"""Schemas of pandera in their JSON form, ``schema.to_json()``: checks as keys of a column, or (older) apart.
 
 {"schema_type": "dataframe", "columns": {"age": {"dtype": "int64", "nullable": true,
  "in_range": {"min_value": 0, "max_value": 110, "include_min": true, "include_max": true}}}}

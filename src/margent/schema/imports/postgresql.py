@@ -1,4 +1,4 @@
-"""PostgreSQL table definitions (``pg_dump --schema-only``): types, enum labels, CHECK ranges and lists, NOT NULL, comments.
+"""PostgreSQL table definitions (``pg_dump --schema-only``): types, enum labels, CHECKs, NOT NULL, comments.
 
 A small reader of its own: statements of other kinds are told and never executed, rows are never read.
 """

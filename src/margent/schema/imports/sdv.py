@@ -1,4 +1,4 @@
-"""Metadata of the Synthetic Data Vault: V1 (``columns`` with ``sdtype``), and what came before (``fields`` with ``type``).
+"""Metadata of the Synthetic Data Vault: V1 (``columns`` with ``sdtype``), and older ones (``fields`` with ``type``).
 
 {"METADATA_SPEC_VERSION": "V1", "tables": {"guests": {"primary_key": "email", "columns": {"city": {"sdtype":
 "categorical"}}}}}, and with a single table its members at the top.

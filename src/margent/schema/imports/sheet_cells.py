@@ -161,17 +161,18 @@ class _Line:
 
     def scalar(self, column: str, kind: str) -> Any:
         """The cell as a value of this type."""
-        return _scalar(self.text(column).strip(), kind)
+        return read_scalar(self.text(column).strip(), kind)
 
     def values(self, column: str, kind: str) -> list[Any] | None:
         """The cell as values of this type; None where it is empty, a question where it is one."""
         cell = self.text(column)
         if cell.strip() == TODO:
             return [TODO]
-        return [_scalar(text, kind) for text in split(cell)] or None
+        return [read_scalar(text, kind) for text in split(cell)] or None
 
 
-def _scalar(text: str, kind: str) -> Any:
+def read_scalar(text: str, kind: str) -> Any:
+    """A cell as a value of this type; as it is where it is none, for the schema's check to refuse."""
     if kind in ("integer", "year") and _WHOLE.fullmatch(text.strip()):
         return int(text)
     if kind == "number" and len(text) <= 40 and _NUMBER.fullmatch(text.strip()):
@@ -226,21 +227,35 @@ def _block(reader: _Line, kind: str) -> dict[str, Any]:
 
 
 def _bins(reader: _Line, kind: str) -> Any:
-    cell = reader.text("bins").strip()
+    try:
+        return read_bins_cell(reader.text("bins"), kind)
+    except ValueError as error:
+        reader.fault("bins", str(error))
+        return TODO
+
+
+def read_bins_cell(cell: str, kind: str) -> Any:
+    """Bins from a cell: a number, edges between ``|``, ``width 5``, ``quantiles 8`` or a period.
+
+    >>> read_bins_cell("0|18|110", "integer"), read_bins_cell("width 2.5", "number"), read_bins_cell("month", "date")
+    ([0, 18, 110], {'width': 2.5}, 'month')
+
+    Raises: ValueError saying what is expected.
+    """
+    cell = cell.strip()
     word, _, rest = cell.partition(" ")
     if cell in (*PERIODS, TODO):
         return cell
     if _WHOLE.fullmatch(cell):
         return int(cell)
     if word == "width" and _NUMBER.fullmatch(rest.strip()):
-        return {"width": _scalar(rest.strip(), "number")}
+        return {"width": read_scalar(rest.strip(), "number")}
     if word == "quantiles" and _WHOLE.fullmatch(rest.strip()):
         return {"quantiles": int(rest)}
     edges = split(cell)
     if len(edges) > 1:
-        return [_scalar(edge.strip(), kind) for edge in edges]
-    reader.fault("bins", f"is a number of bins, edges (0|10|20), width 5, quantiles 8 or one of {', '.join(PERIODS)}")
-    return TODO
+        return [read_scalar(edge.strip(), kind) for edge in edges]
+    raise ValueError(f"is a number of bins, edges (0|10|20), width 5, quantiles 8 or one of {', '.join(PERIODS)}")
 
 
 def _more(reader: _Line) -> Mapping[str, Any]:

@@ -1,0 +1,122 @@
+"""`margent schema edit`: the open questions of a schema, one by one, in plain words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from margent.cli.console import say
+from margent.cli.questions import say_questions
+from margent.errors import UsageError
+
+if TYPE_CHECKING:
+    from margent.schema.editing.dialogue import Dialogue, Place
+    from margent.schema.editing.questions import Question
+
+LITERAL = ("\\q", "\\b", "\\?")
+"""How the answers q, b and ? are typed where they are meant as values."""
+
+
+@click.command(short_help="Answer a schema's open questions in the terminal.")
+@click.argument("schema_path", type=click.Path(path_type=Path), metavar="S")
+@click.argument("columns", nargs=-1, metavar="[COLUMN]...")
+@click.option("--all", "every", is_flag=True, help="Ask about every column, answered or not.")
+@click.option("-o", "--out", default=None, type=click.Path(path_type=Path), metavar="S2",
+              help="Write another file, and leave S as it is.")  # fmt: skip
+def edit(schema_path: Path, columns: tuple[str, ...], every: bool, out: Path | None) -> None:
+    """Ask what the schema S leaves open, column by column, or about the COLUMNs you name; check each answer at once.
+
+    Enter keeps what stands in brackets, ? explains, b goes back, q saves what is done so far. Answer from the manual or
+    the form, never from the rows. The file is written at the end, whole or not at all.
+
+    \b
+    margent schema edit schema.json
+    margent schema edit schema.json age income -o other.json
+    """
+    from margent.release.folder import refuse_existing, replaced_file, whole_file
+    from margent.schema.draft import Draft
+    from margent.schema.editing.dialogue import Dialogue
+    from margent.schema.strict_json import load_bytes, parse_strict
+
+    if out is not None:
+        refuse_existing(out)
+    document = parse_strict(load_bytes(schema_path), str(schema_path))
+    dialogue = Dialogue(document, columns, every=every, folder=schema_path.parent)
+    if dialogue.open_question() is None:
+        say(f"{schema_path} leaves no question open. Name columns, or say --all, to go through answered ones.")
+    else:
+        say("Enter keeps what stands in brackets, ? explains, b goes back, q saves what is done.")
+        _ask_all(dialogue)
+    made = Draft(dialogue.result)
+    target = schema_path if out is None else out
+    if made.document == document and out is None:
+        say(f"Nothing was changed in {schema_path}.")
+    else:
+        try:
+            whole_file(out, made.text.encode()) if out is not None else replaced_file(schema_path, made.text.encode())
+        except OSError as error:
+            raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+        say(f"Saved in {target}.")
+    if not say_questions(made, target):
+        say(f"No question is open: `margent schema check {target}` says whether all fits together.")
+
+
+def _ask_all(dialogue: Dialogue) -> None:
+    """Ask until nothing is open, or until somebody leaves."""
+    column: int | None = -1
+    while (found := dialogue.open_question()) is not None:
+        place, question = found
+        if place[0] != column:
+            column = place[0]
+            _say_column(dialogue, place)
+        if not _ask(dialogue, place, question):
+            return
+
+
+def _say_column(dialogue: Dialogue, place: Place) -> None:
+    name, described = dialogue.column(place)
+    at, of = dialogue.progress(place)
+    count = "" if place[0] is None else f" ({at} of {of})"
+    say()
+    say(f"{name}{count}" + (f": {described}" if described else ""))
+
+
+def _ask(dialogue: Dialogue, place: Place, question: Question) -> bool:
+    """Ask one question until it is answered or somebody goes back; False where somebody leaves."""
+    now = f" [{question.now}]" if question.now else ""
+    *menu, last = question.words.split("\n") if "\n" in question.words else [question.words]
+    while True:
+        for line in (*menu, last):
+            say(f"  {line}" + (now if line is last else ""))
+        text = _line()
+        if text is None or text.strip() == "q":
+            return False
+        if text.strip() == "?":
+            say(f"  {question.explained}")
+        elif text.strip() == "b":
+            if dialogue.back():
+                return True
+            say("  This is the first question.")
+        else:
+            faults = dialogue.answer(place, question, text.strip()[1:] if text.strip() in LITERAL else text)
+            if not faults:
+                return True
+            for fault in faults[:5]:
+                say(f"  That does not fit: {fault}")
+
+
+def _line() -> str | None:
+    """What somebody types, without the end of the line; None where nothing comes any more."""
+    click.echo("> ", nl=False)
+    try:
+        line = sys.stdin.readline()
+    except UnicodeDecodeError:
+        raise UsageError("an answer is not UTF-8 text") from None
+    if not sys.stdin.isatty():
+        click.echo()
+    if any(0xD800 <= ord(char) <= 0xDFFF for char in line):
+        raise UsageError("an answer is not UTF-8 text")
+    return line.rstrip("\r\n") if line else None
