@@ -24,7 +24,7 @@ def sheet_text(document: Mapping[str, Any]) -> str:
     lines = [cells_of_table(document), *(cells_of_field(field) for field in document.get("fields", ()))]
     used = [name for name in COLUMNS if name in _ALWAYS or any(name in line for line in lines)]
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)
     writer.writerow(used)
     for line in lines:
         writer.writerow([guarded(line.get(name, "")) for name in used])
@@ -40,12 +40,11 @@ _ALWAYS = (
 def cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
     """The line about the table."""
     block = _object(document, "margent")
-    cells = {"name": scalar_cell(document.get("name")), "type": TABLE}
-    more = {key: value for key, value in document.items() if key not in ("name", "fields", "missingValues", "margent")}
-    if isinstance(document.get("description"), str):
-        cells["description"] = more.pop("description")
-    if isinstance(document.get("title"), str):
-        cells["title"] = more.pop("title")
+    cells = {"type": TABLE}
+    more = {key: value for key, value in document.items() if key not in ("fields", "missingValues", "margent")}
+    for key in ("name", "title", "description"):
+        if isinstance(document.get(key), str) and document[key] != "":
+            cells[key] = more.pop(key)
     rest = {key: value for key, value in block.items() if key != "unit"}
     unit = block.get("unit")
     if isinstance(unit, Mapping) and set(unit) == {"field", "maxRows"}:

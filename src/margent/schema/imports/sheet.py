@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from margent.errors import Fault, SchemaError
+from margent.schema.block_json import read_missing
 from margent.schema.draft import Draft
+from margent.schema.fields import DEFAULT_MISSING
 from margent.schema.imports.imported import Imported, subject_name
 from margent.schema.imports.lines import csv_lines
 from margent.schema.imports.sheet_cells import COLUMNS, TABLE, field_of_cells, split, unguarded
+from margent.schema.open_fields import open_faults
 from margent.schema.read import schema_from_json
-from margent.schema.strict_json import parse_strict
-from margent.schema.todos import TODO
+from margent.schema.strict_json import Members, parse_strict
+from margent.schema.todos import TODO, field_todos
 
 SOURCE = "a sheet with one line a column"
 
@@ -99,15 +102,23 @@ def _table(
 
 
 def _schema_faults(draft: Draft, numbers: Sequence[int]) -> list[Fault]:
-    """What would be wrong in the schema besides its open questions, each at the sheet's line."""
+    """What would be wrong in the schema whatever the answers to its questions are, each at the sheet's line."""
+    fields, found = draft.document["fields"], list[Fault]()
     try:
         schema_from_json(draft.document)
     except SchemaError as error:
-        open_questions = set(draft.todos)
-        return [
-            Fault(_line(fault.pointer, numbers), fault.message) for fault in error.faults if fault not in open_questions
-        ]
-    return []
+        asked = set(draft.todos)
+        found += [fault for fault in error.faults if fault not in asked]
+    if draft.todos:
+        tokens = read_missing(Members(draft.document, "", []), "missingValues") or DEFAULT_MISSING
+        before: set[str] = set()
+        for place, field in enumerate(fields):
+            faults = open_faults(field, tokens) if field_todos(field, "") else []
+            found += [Fault(f"/fields/{place}{fault.pointer}", fault.message) for fault in faults]
+            if field["name"] in before:
+                found.append(Fault(f"/fields/{place}/name", f"{field['name']!r} has a line before; names must differ"))
+            before.add(field["name"])
+    return [Fault(_line(fault.pointer, numbers), fault.message) for fault in found]
 
 
 def _line(pointer: str, numbers: Sequence[int]) -> str:

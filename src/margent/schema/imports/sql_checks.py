@@ -60,13 +60,8 @@ def read_check(tokens: Sequence[Token]) -> tuple[list[Said], bool]:
             return [], False
     except _NotReadError:
         return [], False
-    found, whole = [], True
-    for part in _conjuncts(node):
-        said = _said(part)
-        whole = whole and said is not None
-        if said is not None:
-            found.append(said)
-    return found, whole
+    parts = [_said(part) for part in _conjuncts(node)]
+    return [each for said in parts for each in said or ()], None not in parts
 
 
 def _conjuncts(node: _Node) -> Iterator[_Node]:
@@ -77,20 +72,26 @@ def _conjuncts(node: _Node) -> Iterator[_Node]:
         yield node
 
 
-def _said(node: _Node) -> Said | None:
-    """What a condition says of one column, or None."""
-    if node.sort == "said":
-        return node.said
+def _said(node: _Node) -> list[Said] | None:
+    """What a condition says of one column, or None.
+
+    A value that is absent passes every CHECK, so that "absent, or ..." says what stands after the "or".
+    """
+    if node.sort == "said" and node.said is not None:
+        return [node.said]
     if node.sort != "or":
         return None
-    found = [_said(part) for part in node.parts]
-    told = [said for said in found if said is not None and said.relation != "null"]
-    if None in found or len({said.column for said in found if said is not None}) != 1:
+    branches = [[_said(part) for part in _conjuncts(branch)] for branch in node.parts]
+    if any(said is None for branch in branches for said in branch):
         return None
+    found = [[each for said in branch for each in said or ()] for branch in branches]
+    if len({each.column for branch in found for each in branch}) != 1:
+        return None
+    told = [branch for branch in found if any(each.relation != "null" for each in branch)]
     if len(told) == 1:
         return told[0]
-    if told and all(said.relation == "in" for said in told):
-        return Said(told[0].column, "in", tuple(value for said in told for value in said.values))
+    if told and all(len(branch) == 1 and branch[0].relation == "in" for branch in told):
+        return [Said(told[0][0].column, "in", tuple(value for branch in told for value in branch[0].values))]
     return None
 
 
