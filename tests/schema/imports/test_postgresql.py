@@ -1,4 +1,4 @@
-"""PostgreSQL definitions: types, enums, CHECKs in the words of people and of pg_dump; rows and statements are not read."""
+"""PostgreSQL definitions: types, enums, CHECKs as people and pg_dump write them; rows and statements are not read."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def set_kind(field: dict[str, Any], kind: Kind) -> None:
     elif kind.listed:
         field["categories"] = TODO
     elif kind.type != "boolean":
-        if kind.type != "time":
-            field["constraints"] = {"minimum": TODO, "maximum": TODO}
+        whole_day = {"minimum": "00:00:00", "maximum": "23:59:59"}
+        field["constraints"] = whole_day if kind.type == "time" else {"minimum": TODO, "maximum": TODO}
         block = {"bins": TODO} if kind.type in ("number", "date", "datetime", "time") else {}
         block |= {"timeZone": TODO} if kind.type == "datetime" else {}
         block |= {"decimals": TODO} if kind.type == "number" else {}

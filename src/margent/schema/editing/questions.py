@@ -56,7 +56,7 @@ def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]
     more = every or fresh
     found = [*kind, *_values(field, more=more), *_bounds(field, more=more), *_spelling(field, more=more)]
     block, constraints = field.get("margent", {}), field.get("constraints", {})
-    if block.get("bins") == TODO or (every and "bins" in block) or _needs_bins(field):
+    if block.get("bins") == TODO or (every and "bins" in block):
         found.append(_bins(field))
     if more or constraints.get("required") == TODO:
         found.append(_required(field))
@@ -154,7 +154,7 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
     found = []
     for key, word in (("minimum", "lowest"), ("maximum", "highest")):
         now = constraints.get(key, TODO)
-        if not (more or now == TODO) or (kind == "time" and key not in constraints and not more):
+        if not (more or now == TODO):
             continue
         example = f", such as {_EXAMPLES[kind]}" if kind in _EXAMPLES else ""
 
@@ -163,6 +163,8 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
             if made["type"] == "datetime" and key == "maximum" and len(bound) == len("2020-01-31"):
                 bound += "T23:59:59"  # somebody who names a day means all of it
             made.setdefault("constraints", {})[key] = read_scalar(bound, made["type"])
+            if _needs_bins(made):
+                made.setdefault("margent", {})["bins"] = TODO
 
         found.append(
             Question(

@@ -12,6 +12,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.formulas import is_formula
+from margent.schema.imports.facts import wanted_bins
 from margent.schema.parts import PERIODS, TYPE_WORDS
 from margent.schema.strict_json import parse_strict
 from margent.schema.todos import TODO
@@ -128,12 +129,10 @@ def _asked(made: dict[str, Any], role: str | None) -> dict[str, Any]:
     constraints = made.get("constraints", {})
     if "categories" in made or "enum" in constraints or "relativeTo" in block:
         return made
-    if kind == "time" and "minimum" not in constraints and "maximum" not in constraints:
-        return made
     lacking = {key: TODO for key in ("minimum", "maximum") if key not in constraints}
     if lacking:
         made["constraints"] = lacking | constraints
-    if kind == "number" and "bins" not in block:
+    if "bins" not in block and wanted_bins(kind, made) is not None:
         made["margent"] = block | {"bins": TODO}
     return made
 
@@ -255,7 +254,7 @@ def read_bins_cell(cell: str, kind: str) -> Any:
     edges = split(cell)
     if len(edges) > 1:
         return [read_scalar(edge.strip(), kind) for edge in edges]
-    raise ValueError(f"is a number of bins, edges (0|10|20), width 5, quantiles 8 or one of {', '.join(PERIODS)}")
+    raise ValueError(f"expected a number of bins, edges (0|10|20), width 5, quantiles 8 or one of {', '.join(PERIODS)}")
 
 
 def _more(reader: _Line) -> Mapping[str, Any]:
