@@ -118,18 +118,19 @@ def test_what_it_refuses_of_a_table_margent_refuses(flaw: dict[str, Any]) -> Non
     assert not is_read(document)
 
 
+WORDS = st.sampled_from(["value", "label", "width", "quantiles", "grid", "to", "file", "levels"])
 values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-2, 300), st.sampled_from(["row", "month", "x", "0.5", ""])),
     lambda inner: st.one_of(
         st.lists(inner, max_size=2),
-        st.dictionaries(st.sampled_from(["value", "label", "width", "quantiles", "to", "levels"]), inner, max_size=2),
+        st.dictionaries(WORDS, inner, max_size=2),
     ),
     max_leaves=4,
 )
 KEYS = ["categories", "categoriesOrdered", "missingValues", "format", "trueValues", "decimalChar", "groupChar", "title",
         "constraints/minimum", "constraints/required", "constraints/enum", "margent/role", "margent/bins",
-        "margent/special", "margent/spikes", "margent/decode", "margent/unlisted", "margent/decimals", "margent/timeZone",
-        "margent/openSet", "margent/hierarchy"]  # fmt: skip
+        "margent/special", "margent/spikes", "margent/decode", "margent/unlisted", "margent/decimals",
+        "margent/timeZone", "margent/openSet", "margent/hierarchy"]  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None)

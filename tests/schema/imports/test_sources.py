@@ -125,10 +125,9 @@ def attempt(path: Path, name: str | None) -> None:
 
 
 cell = st.one_of(
-    st.sampled_from(["", "radio", "checkbox", "text", "integer", "date_ymd", "1, a | 2, b", "y", "0", "9", "1,
-          a | 1, b", "todo",
-                     "string", "number", "x|y", "0|5|9", "width 2", "month", "yes", "id", "table", "{}",
-          '{"margent": {"bins": 2}}']),
+    st.sampled_from(["", "radio", "checkbox", "text", "integer", "date_ymd", "1, a | 2, b", "y", "0", "9",
+                     "1, a | 1, b", "todo", "string", "number", "x|y", "0|5|9", "width 2", "month", "yes", "id",
+                     "table", "{}", '{"margent": {"bins": 2}}']),
     st.text(st.characters(codec="utf-8"), max_size=5),
 )  # fmt: skip
 
