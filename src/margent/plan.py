@@ -215,7 +215,13 @@ def make_plan(
     stages = _stages(schema, domain, budget, method)
     held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
     answers = sum(stage.questions if stage.scores else stage.cells for stage in stages)
-    memory = BASE_BYTES + BYTES_PER_CELL * held + 8 * min(answers, 2**40) + 8 * len(domain.names) * (rows or 0)
+    memory = (
+        BASE_BYTES
+        + method.memory
+        + BYTES_PER_CELL * held
+        + 8 * min(answers, 2**40)
+        + 8 * len(domain.names) * (rows or 0)
+    )
     if open_columns(schema):
         memory += TEXT_BYTES
     by_rows_kept: list[tuple[int, tuple[Stage, ...]]] = []
