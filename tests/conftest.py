@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,15 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip("the shared real tables are not beside this checkout")
     return SHARED
+
+
+def quick(method: Any) -> Any:
+    """The method with a builder that compiles nothing, where its collector has one: for what does not depend on it."""
+    from margent.synthesizers.independent import IndependentColumns
+
+    if not hasattr(method.collector, "builder"):
+        return method
+    return replace(method, collector=replace(method.collector, builder=IndependentColumns()))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -27,6 +27,7 @@ from margent.release.measurements import measurement_files
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain, Merge
 from margent.transcript import Transcript
+from tests.conftest import quick
 
 SOURCE = Path(margent.__file__).parent
 
@@ -213,7 +214,7 @@ def test_replay_insists_on_the_recorded_questions() -> None:
 
 
 @with_budgets
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [quick(each) for each in METHODS], ids=lambda method: method.name)
 def test_neighbors_ask_the_same_first_questions(method: Method, budget: Budget) -> None:
     """With pinned noise, everything up to the first data-dependent choice is the same for neighbors."""
     columns = columns_of(200, 3)
@@ -267,7 +268,7 @@ def test_a_refused_charge_leaves_data_and_ledger_untouched() -> None:
 
 
 @with_budgets
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [quick(each) for each in METHODS], ids=lambda method: method.name)
 def test_the_budget_is_used_and_never_passed(method: Method, budget: Budget) -> None:
     transcript = collected(method, columns_of(500, 1), PinnedNoise(), budget)
     spent = sum((charge.cost for charge in transcript.charges), Fraction(0))

@@ -61,7 +61,7 @@ def tree_of_exact_scores(patch: pytest.MonkeyPatch) -> None:
         for pair, table in zip(pairs, _tables(curator, first, pairs), strict=True):
             product = np.outer(table.sum(axis=1), table.sum(axis=0)) / max(table.sum(), 1)
             apart[pair] = float(np.abs(table - product).sum())
-        forest = mst._Forest(first.domain, self.most_cells)
+        forest = mst._Forest(first.domain, self.most_tree_cells)
         for pair in sorted(pairs, key=lambda pair: -apart[pair]):
             if forest.takes(pair):
                 forest.join(pair)

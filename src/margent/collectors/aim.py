@@ -55,7 +55,7 @@ class Aim:
     merge_below: float = 3.0
     most_tree_cells: int = 200_000
     max_table_cells: int = 50_000
-    name: str = field(default="aim")
+    name: str = "aim"
 
     def __post_init__(self) -> None:
         """Check the shares and counts. Raises: UsageError."""
