@@ -31,7 +31,16 @@ def test_the_commands_of_the_page(
     run(["synthesize", str(table), "--schema", str(people_schema), "--epsilon", "1", "--single-release", "-o", "OUT"])
     lines = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
     commands = [shlex.split(line.partition(" > ")[0])[1:] for line in lines]
-    assert [words[1] for words in commands] == "import edit check export import export export json-schema".split()
+    assert [words[1] for words in commands] == [
+        "import",
+        "edit",
+        "check",
+        "export",
+        "import",
+        "export",
+        "export",
+        "json-schema",
+    ]
     for words in commands:
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in ANSWERS)))
         capsys.readouterr()
