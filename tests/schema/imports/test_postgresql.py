@@ -113,7 +113,7 @@ def test_tables_are_chosen_by_name() -> None:
         ("f(a) > 5", "todo", "todo"),
         ("b > 5", "todo", "todo"),
         ("a <> 5", "todo", "todo"),
-        ("a >= 3 AND f(a) < 3", "todo", "todo"),
+        ("a >= 3 AND f(a, (b)) < 3 AND length(b) IN (1)", 3, "todo"),
         ("a >= 3 AND (a < b)", 3, "todo"),
         ("a >= E'\\x41'", "todo", "todo"),
         ("a >= 9 AND a <= 3", "todo", "todo"),

@@ -215,7 +215,9 @@ class _Reader:
             node = _Node("value", self.take().text)
         elif token.is_word("true", "false"):
             node = _Node("value", token.text)
-        elif token.kind in ("word", "name") and not self.peek().is_sign("("):
+        elif token.kind in ("word", "name") and self.peek().is_sign("("):
+            node = self.called()
+        elif token.kind in ("word", "name"):
             node = _Node("column", token.text)
             while self.sign("."):
                 node = _Node("column", self.take().text)
@@ -224,6 +226,16 @@ class _Reader:
         while self.sign("::"):
             self.cast()
         return node
+
+    def called(self) -> _Node:
+        """Pass over what a function is called with; what it gives is not known."""
+        depth = 0
+        while self.place < len(self.tokens):
+            token = self.take()
+            depth += token.is_sign("(") - token.is_sign(")")
+            if depth == 0:
+                return _UNKNOWN
+        raise _NotReadError
 
     def cast(self) -> None:
         """Pass over the name of a type."""
