@@ -150,5 +150,12 @@ def test_the_schemas_of_real_tables_come_back() -> None:
         assert schema_to_json(back) == schema_to_json(schema), path
 
 
+def test_long_lists_come_back() -> None:
+    towns = [f"town number {number}" for number in range(50_000)]
+    document = {"fields": [{"name": "town", "type": "string", "categories": towns}], "margent": {"unit": "row"}}
+    made = from_sheet(sheet_text(document), "sheet.csv")
+    assert made.draft.document["fields"] == document["fields"]
+
+
 def test_hostile_texts_are_tried() -> None:
     assert "=1+1" in HOSTILE_TEXTS

@@ -34,7 +34,7 @@ class Dialogue:
     columns: Sequence[str] = ()
     every: bool = False
     folder: Path | None = None
-    answered: list[Place] = field(default_factory=list)
+    answered: dict[Place, None] = field(default_factory=dict)
     before: list[Document] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -97,12 +97,15 @@ class Dialogue:
                 self._keep(place, self.document)
                 return []
             text = question.now
-        changed = copy.deepcopy(self.document)
+        changed = {**self.document, "fields": list(self.document["fields"])}
         try:
             if place[0] is None:
+                changed["margent"] = copy.deepcopy(self.document.get("margent", {}))
                 question.change(changed, text)
             else:
-                question.change(changed["fields"][place[0]], text)
+                one = copy.deepcopy(changed["fields"][place[0]])
+                question.change(one, text)
+                changed["fields"][place[0]] = one
         except ValueError as error:
             return [str(error)]
         places = range(len(changed["fields"])) if place[0] is None else [place[0]]
@@ -115,7 +118,7 @@ class Dialogue:
         """Take the last answer back; whether there was one."""
         if not self.answered:
             return False
-        self.answered.pop()
+        self.answered.popitem()
         self.document = self.before.pop()
         return True
 
@@ -130,7 +133,7 @@ class Dialogue:
 
     def _keep(self, place: Place, changed: Document) -> None:
         self.before.append(self.document)
-        self.answered.append(place)
+        self.answered[place] = None
         self.document = changed
 
     def _questions(self) -> Iterator[tuple[Place, Question]]:

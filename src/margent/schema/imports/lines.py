@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 
 from margent.errors import Fault, SchemaError
+from margent.schema.strict_json import MAX_BYTES
 
 CellsOfLine = tuple[int, dict[str, str]]
 
@@ -18,6 +19,7 @@ def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[tuple[int, list[str]]] = []
+    limit = csv.field_size_limit(MAX_BYTES)  # a long list of values is one cell
     try:
         # A record is named by the line it begins on.
         first = 1
@@ -29,6 +31,8 @@ def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
         raise SchemaError(
             [Fault(f"line {reader.line_num}", "is not CSV with commas and double quotes")], subject
         ) from None
+    finally:
+        csv.field_size_limit(limit)
     header = [cell.strip() for cell in rows[0][1]] if rows else []
     faults = [Fault("line 1", f"the column {name!r} is named twice") for name in _doubled(header)]
     found: list[CellsOfLine] = []

@@ -135,8 +135,8 @@ def _take(known: _Known, check: str, value: Any, where: str) -> None:
     else:
         stats, single = {}, value
     if check == "isin" and isinstance(single, list) and all(isinstance(each, str | int | float) for each in single):
-        kept = single if known.values is None else [each for each in known.values if each in single]
-        known.values = kept
+        allowed = set(single)
+        known.values = single if known.values is None else [each for each in known.values if each in allowed]
     elif check in ("eq", "equal_to") and isinstance(single, str | int | float):
         known.values = [single]
     elif check in ("in_range", "between") and "min_value" in stats and "max_value" in stats:

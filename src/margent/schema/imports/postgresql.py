@@ -89,8 +89,8 @@ def _column(column: SqlColumn, table: SqlTable, file: SqlFile, said: list[Said],
     values = more.pop("values", None)
     for each in said:
         if each.relation == "in":
-            kept = each.values if values is None else [value for value in values if value in each.values]
-            values = list(dict.fromkeys(kept))
+            allowed = set(each.values)
+            values = [value for value in dict.fromkeys(each.values if values is None else values) if value in allowed]
     if kind == "boolean" or more.get("role") == "drop":
         values = None
     ranged = values is None and kind not in (None, "string", "boolean")
