@@ -35,15 +35,15 @@ def _escaped(code: int) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
+def say(text: str = "", *, err: bool = False, lines: bool = False, newline: bool = True) -> None:
     """Print one line, or ``lines``; no name in it, whoever chose it, can steer the terminal or stop the message.
 
-    Characters that the stream cannot encode are escaped as well. In ``lines`` names are quoted or went through
-    `visible` before, so that none can begin a line of its own.
+    Without ``newline`` the line stays open, for an answer. Characters that the stream cannot encode are escaped as
+    well. In ``lines`` names are quoted or went through `visible` before, so that none can begin a line of its own.
     """
     shown = visible(text, keep="\n" if lines else "")
     encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
+    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err, nl=newline)
 
 
 def say_json(document: Mapping[str, Any] | list[Any]) -> None:

@@ -110,13 +110,13 @@ def _ask(dialogue: Dialogue, place: Place, question: Question) -> bool:
 
 def _line() -> str | None:
     """What somebody types, without the end of the line; None where nothing comes any more."""
-    click.echo("> ", nl=False)
+    say("> ", newline=False)
     try:
         line = sys.stdin.readline()
     except UnicodeDecodeError:
         raise UsageError("an answer is not UTF-8 text") from None
     if not sys.stdin.isatty():
-        click.echo()
+        say()
     if any(0xD800 <= ord(char) <= 0xDFFF for char in line):
         raise UsageError("an answer is not UTF-8 text")
     return line.rstrip("\r\n") if line else None

@@ -125,7 +125,8 @@ def _elimination(near: Mapping[str, frozenset[str]], domain: Domain) -> list[Cli
 def _cost(name: str, left: Mapping[str, set[str]], logs: Mapping[str, int]) -> tuple[int, int]:
     """Twice the weight of the edges that eliminating a column fills in, and the logarithm of its clique's cells."""
     around = left[name]
-    fill = sum(logs[one] + logs[other] for one in around for other in around - left[one] if other != one)
+    # Between columns of one code an edge weighs nothing; a unit each still leaves a chordal graph as it is.
+    fill = sum(logs[one] + logs[other] + 1 for one in around for other in around - left[one] if other != one)
     return fill, logs[name] + sum(logs[one] for one in around)
 
 
