@@ -79,9 +79,8 @@ def test_tables_without_records_become_zero_and_hopeless_ones_are_projected() ->
     assert few.sum() == pytest.approx(6.0)
 
 
-@given(st.integers(0, 1000))
-@settings(deadline=None, max_examples=30)
-def test_tables_agree_and_are_not_negative_after_ripples(seed: int) -> None:
+def agreed(seed: int) -> tuple[list[Table], float]:
+    """Three noisy tables of one population made to agree, and their mean error as a share of that before."""
     rng = np.random.default_rng(seed)
     real = rng.dirichlet(np.full(60, 0.5)).reshape(3, 4, 5) * 1000
     cliques = {("a", "b"): real.sum(2), ("b", "c"): real.sum(0), ("a", "c"): real.sum(1)}
@@ -90,13 +89,24 @@ def test_tables_agree_and_are_not_negative_after_ripples(seed: int) -> None:
         for names, values in cliques.items()
     ]
     made = RippledAgreement().apply(tables, 1000.0)
+    errors = [
+        np.abs(table.values - cliques[table.clique]).sum() / np.abs(before.values - cliques[table.clique]).sum()
+        for table, before in zip(made, tables, strict=True)
+    ]
+    return made, float(np.mean(errors))
+
+
+@given(st.integers(0, 1000))
+@settings(deadline=None, max_examples=30)
+def test_tables_agree_and_are_not_negative_after_ripples(seed: int) -> None:
+    made, _ = agreed(seed)
     for table in made:
         assert table.values.min() >= 0
         assert table.values.sum() == pytest.approx(1000.0)
     for left, right in ((made[0].values.sum(0), made[1].values.sum(1)), (made[0].values.sum(1), made[2].values.sum(1))):
         assert np.abs(left - right).sum() < 30  # of 1,000, while the noise of these margins is about 60
-    errors = [
-        np.abs(table.values - cliques[table.clique]).sum() / np.abs(before.values - cliques[table.clique]).sum()
-        for table, before in zip(made, tables, strict=True)
-    ]
-    assert np.mean(errors) < 1.0
+
+
+def test_ripples_and_agreement_take_a_part_of_the_noise_away() -> None:
+    """Over forty populations, the same in every run; a single one may come out worse than it went in."""
+    assert np.mean([agreed(seed)[1] for seed in range(40)]) < 0.9
