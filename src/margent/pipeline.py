@@ -186,7 +186,7 @@ def from_transcript(
     seed, rows = checked_seed(seed), checked_rows(rows)
     budget = budget.protecting(transcript.schema.person_rows)
     require_paid(transcript, budget)
-    conditions = read_conditions(where, Codec(transcript.schema))
+    conditions = read_conditions(where, Codec(transcript.schema)) if where else None
     model = configured(synthesizer_named(synthesizer), settings).build(transcript, progress)
     if conditions is None:
         codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)

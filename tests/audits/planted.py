@@ -243,7 +243,7 @@ def usefulness_from_the_exact_number(patch: pytest.MonkeyPatch) -> None:
 
     def collect(self: Any, door: Any, budget: Any) -> Any:
         exact = float(door.source.count([()])[0])
-        patch.setattr(privbayes, "noisy_records", lambda one_ways: exact)
+        patch.setattr(privbayes, "noisy_total", lambda one_ways: exact)
         return genuine(self, door, budget)
 
     patch.setattr(privbayes.PrivBayes, "collect", collect)

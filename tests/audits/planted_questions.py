@@ -74,9 +74,9 @@ def pairs_by_the_exact_total(patch: pytest.MonkeyPatch) -> None:
     """Only the number of records is exact: pairs of many records for their cells are bought."""
     genuine = capped_pairs.CappedPairs._choose
 
-    def choose(self: Any, curator: Any, first: FirstTables, scores: Scores, share: Fraction) -> list[Clique]:
-        (table,) = _tables(curator, first, [scores.cliques[0]])
-        chosen = genuine(self, curator, first, scores, share)
+    def choose(self: Any, curator: Any, first: FirstTables, pairs: Any, apart: Any, share: Fraction) -> list[Clique]:
+        (table,) = _tables(curator, first, [pairs[0]])
+        chosen = genuine(self, curator, first, pairs, apart, share)
         return [pair for pair in chosen if first.domain.cells(pair) * 20 < table.sum()]
 
     patch.setattr(capped_pairs.CappedPairs, "_choose", choose)

@@ -13,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from margent import Budget, Category, Schema
-from margent.collectors.privbayes import PrivBayes, noisy_records, outermost
+from margent.collectors.privbayes import PrivBayes
 from margent.counts.source import CodedCounts
 from margent.errors import UsageError
 from margent.methods import SYNTHESIZERS
+from margent.postprocessing.tables import noisy_total
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
 from margent.privacy.queries import marginal_law, score_units
@@ -27,7 +28,7 @@ from margent.progress import silent
 from margent.release.measurements import measurement_files, read_measurements
 from margent.release.summary import coarsened_columns
 from margent.schema.codec import Codec
-from margent.schema.domain import Domain
+from margent.schema.domain import Domain, outermost
 from margent.schema.generalization import hierarchy_merges
 from margent.transcript import Choice, Network, Node, Transcript
 from tests.collectors.test_dense import dependent, schema
@@ -191,8 +192,8 @@ def test_the_number_of_records_is_the_noisy_one() -> None:
     one_ways = [answer for answer in made.marginals if made.charges[answer.charge].label == "one-way marginals"]
     weights = np.array([1 / answer.counts.size / float(answer.variance) for answer in one_ways])
     totals = np.array([float(answer.counts.sum()) for answer in one_ways])
-    assert noisy_records(one_ways) == pytest.approx(float(weights @ totals / weights.sum()))
-    assert noisy_records(one_ways) != 3_000
+    assert noisy_total(one_ways) == pytest.approx(float(weights @ totals / weights.sum()))
+    assert noisy_total(one_ways) != 3_000
 
 
 def test_little_budget_buys_no_dependence_and_much_buys_larger_tables() -> None:

@@ -14,7 +14,7 @@ from margent.collectors.builder import Builder, Fitted
 from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
 from margent.collectors.gaps import Counts, fitted, gaps, model_counts
 from margent.collectors.one_ways import informative_columns
-from margent.collectors.stage import Stage
+from margent.collectors.stage import Stage, score_stage
 from margent.errors import UsageError
 from margent.postprocessing.junction import tree_cells
 from margent.privacy.budget import Budget
@@ -79,15 +79,12 @@ class Aim:
         error_part = budget.total * rest * self.choice_share / self.rounds
         return (
             first,
-            Stage(
-                name="errors of independence",
-                share=self.first_share,
-                questions=len(cells),
-                largest=cells[-1],
-                cells=sum(cells),
-                law=law,
-                note=f"one score a table of at most {self.order} columns and {self.max_table_cells:,} merged cells",
-                scores=True,
+            score_stage(
+                "errors of independence",
+                self.first_share,
+                cells,
+                law,
+                f"one score a table of at most {self.order} columns and {self.max_table_cells:,} merged cells",
             ),
             Stage(
                 name="errors of the model",

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from margent.collectors.densemarg import select_pairs
-from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
+from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured, scored
 from margent.collectors.one_ways import informative_columns
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
-from margent.postprocessing.dependence import score_distances
 from margent.postprocessing.junction import tree_cells
 from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, score_law
-from margent.privacy.requests import Curator, ScoreRequest
+from margent.privacy.requests import Curator
 from margent.schema.domain import Clique, Domain
-from margent.transcript import Answer, Scores, Transcript
+from margent.transcript import Answer, Transcript
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class CappedPairs:
 
     def __post_init__(self) -> None:
         """Check the shares. Raises: UsageError."""
-        if min(self.one_way_share, self.score_share) <= 0 or self.one_way_share + self.score_share >= 1:
+        if not shares_leave_a_rest(self.one_way_share, self.score_share):
             raise UsageError("pgm: the shares of one-ways and scores must be positive, their sum below 1")
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
@@ -59,15 +61,12 @@ class CappedPairs:
         rest = 1 - self.one_way_share - self.score_share
         return (
             first,
-            Stage(
-                name="dependence of pairs",
-                share=self.score_share,
-                questions=len(cells),
-                largest=max(cells),
-                cells=sum(cells),
-                law=law,
-                note=candidates_note(own, self.max_pair_cells),
-                scores=True,
+            score_stage(
+                "dependence of pairs",
+                self.score_share,
+                cells,
+                law,
+                candidates_note(own, self.max_pair_cells),
             ),
             Stage(
                 name="pairs under the junction-tree cap",
@@ -92,13 +91,9 @@ class CappedPairs:
             chosen: list[Clique] = []
             if pairs := first.pairs(self.max_pair_cells):
                 share = budget.total * self.score_share
-                law = score_law("independence", len(pairs), share, curator.neighbors, curator.account)
-                request = ScoreRequest(
-                    "independence", pairs, law, merged=bool(first.merges), expected=first.known.counts
-                )
-                scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
+                scores, apart = scored(curator, first, pairs, share, "dependence of pairs")
                 answers, left = (*answers, scores), left - share
-                chosen = self._choose(curator, first, scores, left)
+                chosen = self._choose(curator, first, pairs, apart, left)
             covered = {name for pair in chosen for name in pair}
             alone = [(name,) for name in informative_columns(domain) if chosen and name not in covered]
             answers = (
@@ -107,16 +102,22 @@ class CappedPairs:
             )
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, first.merges)
 
-    def _choose(self, curator: Curator, first: FirstTables, scores: Scores, share: Fraction) -> list[Clique]:
+    def _choose(
+        self,
+        curator: Curator,
+        first: FirstTables,
+        pairs: Sequence[Clique],
+        apart: NDArray[np.float64],
+        share: Fraction,
+    ) -> list[Clique]:
         """DenseMarg's greedy choice, but for pairs that the model has no room for."""
-        pairs, domain = scores.cliques, first.domain
+        domain = first.domain
         singles: list[Clique] = [(name,) for name in domain.names]
 
         def fits(chosen: Sequence[int], place: int) -> bool:
             return tree_cells([*singles, *(pairs[each] for each in [*chosen, place])], domain) <= self.most_tree_cells
 
         error = marginal_law(share, curator.neighbors, curator.account).mean_absolute
-        apart = score_distances(scores, first.known.counts, first.known.deviations, first.total)
         places = select_pairs(
             apart,
             [domain.cells(pair) for pair in pairs],

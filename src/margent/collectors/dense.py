@@ -13,7 +13,7 @@ import numpy as np
 from margent.collectors.allocation import allocate
 from margent.collectors.dense_pure import Known, Pure
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import SLIVER, Stage, coarsening_note
+from margent.collectors.stage import SLIVER, Stage, coarsening_note, score_stage, shares_leave_a_rest
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
 from margent.errors import UsageError
 from margent.postprocessing.coarsening import coarsened
@@ -54,7 +54,7 @@ class Dense:
     name: str = "dense"
 
     def __post_init__(self) -> None:
-        if min(self.one_way_share, self.score_share) <= 0 or self.one_way_share + self.score_share >= 1:
+        if not shares_leave_a_rest(self.one_way_share, self.score_share):
             raise UsageError("dense: the shares of one-ways and scores must be positive and sum to less than 1")
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
@@ -72,15 +72,12 @@ class Dense:
         rest = 1 - self.one_way_share - self.score_share
         return (
             one_way_stage(domain, budget, self.one_way_share, first),
-            Stage(
-                name="dependence of pairs",
-                share=self.score_share,
-                questions=len(cells),
-                largest=max(cells),
-                cells=sum(cells),
-                law=score_law("independence", len(cells), share, budget.neighbors, budget.account),
-                note=coarsening_note(domain, self.merge_above, self.max_pair_cells),
-                scores=True,
+            score_stage(
+                "dependence of pairs",
+                self.score_share,
+                cells,
+                score_law("independence", len(cells), share, budget.neighbors, budget.account),
+                coarsening_note(domain, self.merge_above, self.max_pair_cells),
             ),
             Stage(
                 name="pairs and more one-ways",

@@ -19,7 +19,7 @@ from itertools import combinations
 from margent.collectors.allocation import allocate
 from margent.collectors.densemarg import select_pairs
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage, coarsening_note
+from margent.collectors.stage import Stage, coarsening_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.postprocessing.dependence import Counts, score_distances
 from margent.privacy.budget import Budget
@@ -68,7 +68,7 @@ class Pure:
 
     def __post_init__(self) -> None:
         """Check the shares. Raises: UsageError."""
-        if min(self.one_way_share, self.pick_share) <= 0 or self.one_way_share + self.pick_share >= 1:
+        if not shares_leave_a_rest(self.one_way_share, self.pick_share):
             raise UsageError("dense: the pure shares of one-ways and picks must be positive and sum to less than 1")
 
     def stages(self, domain: Domain, budget: Budget, merge_above: int, max_pair_cells: int) -> tuple[Stage, ...]:
@@ -83,16 +83,13 @@ class Pure:
         )
         return (
             one_way_stage(domain, budget, self.one_way_share, parts),
-            Stage(
-                name="dependence of pairs",
-                share=self.pick_share,
-                questions=len(cells),
-                largest=cells[-1],
-                cells=sum(cells),
-                law=law,
-                note=f"{coarsening_note(domain, merge_above, max_pair_cells)}; or, below about "
+            score_stage(
+                "dependence of pairs",
+                self.pick_share,
+                cells,
+                law,
+                f"{coarsening_note(domain, merge_above, max_pair_cells)}; or, below about "
                 f"{math.sqrt(law.variance) / self.score_noise:,.0f} rows, a choice of {choices} pairs",
-                scores=True,
             ),
             Stage(
                 name="pairs",

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from margent.collectors.allocation import allocate
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import Stage
+from margent.postprocessing.dependence import score_distances
 from margent.postprocessing.merging import merge_low_counts
 from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
-from margent.privacy.queries import marginal_law
-from margent.privacy.requests import Curator, MarginalRequest
+from margent.privacy.queries import marginal_law, score_law
+from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge, clique
-from margent.transcript import NoisyMarginal, Transcript
+from margent.transcript import NoisyMarginal, Scores, Transcript
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +77,20 @@ def first_tables(curator: Curator, budget: Budget, share: Fraction, merge_below:
     known = evidence(so_far, working_domain(so_far))
     total = max(known.total, 1.0)
     return FirstTables(one_ways, merges, curator.domain.merged(merges), improved_one_ways(known, total), total)
+
+
+def scored(
+    curator: Curator, first: FirstTables, pairs: tuple[Clique, ...], share: Fraction, label: str
+) -> tuple[Scores, NDArray[np.float64]]:
+    """Noisy distances of pairs from independence as one release, and what is left of them without any noise.
+
+    Shapes: one distance a pair. Units: records.
+    Privacy: one charge of `independence`, ``share`` at most.
+    """
+    law = score_law("independence", len(pairs), share, curator.neighbors, curator.account)
+    request = ScoreRequest("independence", pairs, law, merged=bool(first.merges), expected=first.known.counts)
+    scores = curator.scores(request, label=label, merges=first.merges)
+    return scores, score_distances(scores, first.known.counts, first.known.deviations, first.total)
 
 
 def measured(

@@ -13,7 +13,7 @@ from margent.collectors.clusters import Split, merged_cliques, part
 from margent.collectors.densemarg import shrunk
 from margent.collectors.dependency import Caps, Kind, as_distances, edge_threshold, grown
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.postprocessing.dependence import score_distances
 from margent.postprocessing.merging import merge_low_counts
@@ -68,7 +68,7 @@ class JTree:
     def __post_init__(self) -> None:
         """Check the shares. Raises: UsageError."""
         first = self.one_way_share, self.pure_one_way_share
-        if min(*first, self.pick_share) <= 0 or max(first) + self.pick_share >= 1:
+        if not all(shares_leave_a_rest(share, self.pick_share) for share in first):
             raise UsageError("jtree: the shares of one-ways and pairs must be positive, their sum below 1")
         if self.score == "mutual-information" and self.records is None:
             raise UsageError("jtree: score 'mutual-information' needs records, the public number of records")
@@ -100,15 +100,12 @@ class JTree:
         widest = max(*(domain.size(name) for name in columns), min(domain.cells(columns), self.max_table_cells))
         return (
             one_way_stage(domain, budget, first_share, first),
-            Stage(
-                name="dependence of pairs",
-                share=self.pick_share,
-                questions=len(cells),
-                largest=max(cells),
-                cells=sum(cells),
-                law=score.in_units_of(SCORE_LATTICE[self.score]),
-                note=note,
-                scores=True,
+            score_stage(
+                "dependence of pairs",
+                self.pick_share,
+                cells,
+                score.in_units_of(SCORE_LATTICE[self.score]),
+                note,
             ),
             Stage(
                 name="clusters of cliques",

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
+from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured, scored
 from margent.collectors.one_ways import informative_columns
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
-from margent.postprocessing.dependence import score_distances
 from margent.postprocessing.junction import components
 from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, score_law
-from margent.privacy.requests import ChoiceRequest, Curator, ScoreRequest
+from margent.privacy.requests import ChoiceRequest, Curator
 from margent.schema.domain import Clique, Domain
 from margent.transcript import Answer, Choice, Scores, Transcript
 
@@ -44,7 +43,7 @@ class Mst:
 
     def __post_init__(self) -> None:
         """Check the shares. Raises: UsageError."""
-        if min(self.one_way_share, self.choice_share) <= 0 or self.one_way_share + self.choice_share >= 1:
+        if not shares_leave_a_rest(self.one_way_share, self.choice_share):
             raise UsageError("mst: the shares of one-ways and of the tree must be positive, their sum below 1")
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
@@ -64,15 +63,13 @@ class Mst:
         note = candidates_note(own, self.max_pair_cells)
         return (
             first,
-            Stage(
-                name="a spanning tree of pairs",
-                share=self.choice_share,
-                questions=edges if pure else len(cells),
-                largest=cells[-1],
-                cells=sum(cells),
-                law=law,
-                note=f"{note}; {edges} choices of one pair, each off the best by about so much" if pure else note,
-                scores=True,
+            score_stage(
+                "a spanning tree of pairs",
+                self.choice_share,
+                cells,
+                law,
+                f"{note}; {edges} choices of one pair, each off the best by about so much" if pure else note,
+                edges if pure else len(cells),
             ),
             Stage(
                 name="the tree's pairs",
@@ -111,10 +108,7 @@ class Mst:
         self, curator: Curator, first: FirstTables, pairs: tuple[Clique, ...], share: Fraction
     ) -> tuple[tuple[Scores | Choice, ...], tuple[Clique, ...]]:
         """All distances as one release, and the heaviest forest by what is left of them without the noise."""
-        law = score_law("independence", len(pairs), share, curator.neighbors, curator.account)
-        request = ScoreRequest("independence", pairs, law, merged=bool(first.merges), expected=first.known.counts)
-        scores = curator.scores(request, label="a spanning tree of pairs", merges=first.merges)
-        apart = score_distances(scores, first.known.counts, first.known.deviations, first.total)
+        scores, apart = scored(curator, first, pairs, share, "a spanning tree of pairs")
         raw = scores.records()
         order = sorted(range(len(pairs)), key=lambda place: (-apart[place], -raw[place], pairs[place]))
         forest = _Forest(first.domain, self.most_tree_cells)

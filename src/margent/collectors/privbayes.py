@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-import numpy as np
-
 from margent.collectors.allocation import allocate
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.parent_sets import CandidateLimits, candidate_nodes, views_of
 from margent.collectors.stage import Stage
 from margent.errors import UsageError
-from margent.postprocessing.tables import Table, mean_total
+from margent.postprocessing.tables import noisy_total
 from margent.privacy.budget import Budget
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import marginal_law
 from margent.privacy.requests import ChoiceRequest, Curator, MarginalRequest, PublicTables
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import Domain, Merge, outermost
 from margent.schema.generalization import hierarchy_merges
 from margent.transcript import Choice, Network, Node, NoisyMarginal, Transcript
 
@@ -124,7 +122,7 @@ class PrivBayes:
         first = budget.total * self.one_way_share
         parts = allocate(first, sizes, curator.account.scale_power)
         one_ways = curator.measure(one_way_requests(curator, columns, parts), label=ONE_WAYS)
-        total = noisy_records(one_ways) if self.records is None else float(self.records)
+        total = max(0.0, noisy_total(one_ways)) if self.records is None else float(self.records)
 
         left = budget.total - first
         network_share = left * self.network_share
@@ -234,26 +232,3 @@ class PrivBayes:
             for names, part in zip(cliques, parts, strict=True)
         ]
         return curator.measure(requests, label="tables of the network", merges=merges)
-
-
-def noisy_records(one_ways: Sequence[NoisyMarginal]) -> float:
-    """n^, from noisy tables alone: the inverse-variance mean of their totals, at least 0.
-
-    Units: records. Privacy: none: post-processing of noisy answers.
-    """
-    counts = [answer.counts.astype(np.float64) for answer in one_ways]
-    tables = [
-        Table(answer.clique, values, np.full(values.shape, float(answer.variance)))
-        for answer, values in zip(one_ways, counts, strict=True)
-    ]
-    return max(0.0, mean_total(tables))
-
-
-def outermost(cliques: Sequence[Clique]) -> list[Clique]:
-    """The cliques that lie in no other one, in their order, each once. Privacy: none: names are public.
-
-    >>> outermost([("a",), ("a", "b"), ("b", "c"), ("b",), ("a", "b")])
-    [('a', 'b'), ('b', 'c')]
-    """
-    distinct = dict.fromkeys(cliques)
-    return [names for names in distinct if not any(set(names) < set(other) for other in distinct)]

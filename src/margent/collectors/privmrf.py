@@ -13,7 +13,7 @@ from margent.collectors.dependency_graph import Caps, grown_graph, network_table
 from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
 from margent.collectors.gaps import fitted, gaps, model_counts
 from margent.collectors.one_ways import informative_columns
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
@@ -62,7 +62,7 @@ class PrivMrf:
     def __post_init__(self) -> None:
         """Check the shares and counts. Raises: UsageError."""
         shares = self.one_way_share, self.graph_share, self.first_share, self.gap_share
-        if min(shares) <= 0 or sum(shares) >= 1:
+        if not shares_leave_a_rest(*shares):
             raise UsageError("privmrf: the shares must be positive, their sum below 1")
         if min(self.rounds, self.candidates) < 1 or self.order < 2 or self.theta <= 0 or self.added <= 0:
             raise UsageError("privmrf: rounds and candidates must be at least 1, order 2, theta and added above 0")
@@ -83,15 +83,12 @@ class PrivMrf:
         gap_part = budget.total * self.gap_share / self.rounds
         return (
             first,
-            Stage(
-                name="dependence of pairs",
-                share=self.graph_share,
-                questions=len(cells),
-                largest=max(cells),
-                cells=sum(cells),
-                law=score.in_units_of(SCORE_LATTICE["r"]),
-                note=candidates_note(own, self.max_pair_cells),
-                scores=True,
+            score_stage(
+                "dependence of pairs",
+                self.graph_share,
+                cells,
+                score.in_units_of(SCORE_LATTICE["r"]),
+                candidates_note(own, self.max_pair_cells),
             ),
             Stage(
                 name="tables inside the graph's cliques",

@@ -13,7 +13,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.combine import combine
 from margent.collectors.densemarg import connect, select_pairs, shrunk
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
-from margent.collectors.stage import Stage, candidates_note
+from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.postprocessing.merging import merge_low_counts
 from margent.privacy.budget import Budget
@@ -56,7 +56,7 @@ class PrivSyn:
 
     def __post_init__(self) -> None:
         """Check the shares. Raises: UsageError."""
-        if min(self.one_way_share, self.score_share) <= 0 or self.one_way_share + self.score_share >= 1:
+        if not shares_leave_a_rest(self.one_way_share, self.score_share):
             raise UsageError("privsyn: the shares of one-ways and scores must be positive, their sum below 1")
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
@@ -77,15 +77,12 @@ class PrivSyn:
         combined = min(self.gamma, domain.cells(columns))
         return (
             one_way_stage(domain, budget, self.one_way_share, [part] * len(columns)),
-            Stage(
-                name="dependence of pairs",
-                share=self.score_share,
-                questions=len(cells),
-                largest=max(cells),
-                cells=sum(cells),
-                law=score.in_units_of(SCORE_LATTICE["indif"]),
-                note=candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
-                scores=True,
+            score_stage(
+                "dependence of pairs",
+                self.score_share,
+                cells,
+                score.in_units_of(SCORE_LATTICE["indif"]),
+                candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_pair_cells),
             ),
             Stage(
                 name="chosen marginals",

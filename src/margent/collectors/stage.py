@@ -42,6 +42,31 @@ class Stage:
     total: float | None = None
 
 
+def score_stage(
+    name: str, share: Fraction, cells: Sequence[int], law: Law, note: str, questions: int | None = None
+) -> Stage:
+    """The stage that asks one number a table, of tables of so many ``cells``; ``questions`` where fewer are answered.
+
+    Units: ``law`` in records. Privacy: none: public facts only.
+
+    >>> from margent.privacy.laws import Laplace
+    >>> stage = score_stage("dependence", Fraction(1, 20), [6, 10], Laplace(Fraction(2)), "")
+    >>> stage.questions, stage.largest, stage.cells, stage.scores
+    (2, 10, 16, True)
+    """
+    asked = len(cells) if questions is None else questions
+    return Stage(name, share, asked, max(cells), sum(cells), law, note, scores=True)
+
+
+def shares_leave_a_rest(*shares: Fraction) -> bool:
+    """Whether parts of a budget are above 0 and leave something of it. Privacy: none.
+
+    >>> shares_leave_a_rest(Fraction(1, 4), Fraction(1, 2)), shares_leave_a_rest(Fraction(1, 2), Fraction(1, 2))
+    (True, False)
+    """
+    return min(shares) > 0 and sum(shares) < 1
+
+
 def widest_law(stage: Stage, budget: Budget) -> Law | None:
     """The widest noise that a stage could ever have to draw, in the unit it is drawn in; None where it draws none.
 

@@ -6,7 +6,7 @@ never written are left out, their records spread over the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,6 +127,19 @@ def mean_total(tables: Sequence[Table]) -> float:
     weights = np.array([1.0 / float(table.variance.sum()) for table in tables])
     totals = np.array([float(table.values.sum()) for table in tables])
     return float((weights * totals).sum() / weights.sum())
+
+
+def noisy_total(answers: Iterable[NoisyMarginal]) -> float:
+    """The number of records that noisy marginals tell: `mean_total` of them as they are, which may be below 0.
+
+    Units: records. Privacy: none: post-processing of noisy answers.
+    """
+    return mean_total(
+        [
+            Table(answer.clique, answer.counts.astype(np.float64), np.full(answer.counts.shape, float(answer.variance)))
+            for answer in answers
+        ]
+    )
 
 
 def average(tables: Sequence[Table]) -> Table:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.postprocessing.tables import Table, mean_total
+from margent.postprocessing.tables import noisy_total
 from margent.privacy.budget import Budget
 from margent.privacy.laws import law_of
 from margent.release.promise import (
@@ -56,11 +56,7 @@ def noisy_records(transcript: Transcript) -> float:
     Units: records; the total of a table of c cells has c times the variance of one.
     Privacy: none: noisy answers.
     """
-    tables = [
-        Table(answer.clique, answer.counts.astype(np.float64), np.full(answer.counts.shape, float(answer.variance)))
-        for answer in transcript.marginals
-    ]
-    return max(1.0, mean_total(tables))
+    return max(1.0, noisy_total(transcript.marginals))
 
 
 def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str, Any]]:

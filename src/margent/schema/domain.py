@@ -22,6 +22,18 @@ def clique(names: Iterable[str]) -> Clique:
     return tuple(sorted(set(names)))
 
 
+def outermost(cliques: Iterable[Clique]) -> list[Clique]:
+    """The cliques that lie in no other one, in their order, each once.
+
+    Privacy: none: names are public.
+
+    >>> outermost([("a",), ("a", "b"), ("b", "c"), ("b",), ("a", "b")])
+    [('a', 'b'), ('b', 'c')]
+    """
+    distinct = {names: set(names) for names in cliques}
+    return [names for names, own in distinct.items() if not any(own < other for other in distinct.values())]
+
+
 @dataclass(frozen=True, slots=True)
 class Merge:
     """A public map from the codes of one column onto fewer groups: code v belongs to ``groups[v]``.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.schema.domain import Clique, clique
+from margent.schema.domain import Clique, clique, outermost
 from margent.stream import Stream
 
 
@@ -49,7 +49,7 @@ def layout(cliques: Sequence[Clique], linked: Sequence[Clique] = ()) -> Layout:
     kept = {name for names in linked for name in names}
     stripped: list[Append] = []
     while True:
-        left = [names for names in left if not any(set(names) < set(other) for other in left)]
+        left = outermost(left)
         holders: dict[str, list[Clique]] = {}
         for names in left:
             for name in names:

@@ -15,7 +15,7 @@ from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tables import Table
 from margent.progress import Progress, silent
-from margent.schema.domain import Clique, Domain
+from margent.schema.domain import Clique, Domain, outermost
 from margent.stream import Stream
 from margent.synthesizers.apportion import apportion
 from margent.synthesizers.columns import Columns, consistent, counted
@@ -103,9 +103,8 @@ class MinCostFlowModel:
     def _play(self, records: NDArray[np.int32], seed: int, progress: Progress, rules: RecordRules | None) -> None:
         """All passes, in place. Records that a table's moves take out of the rules have their other columns adapted."""
         rows = records.shape[1]
-        held = sorted(self.tables)
         # A table inside another is met with it, since they agree.
-        cliques = [names for names in held if not any(set(names) < set(other) for other in held)]
+        cliques = outermost(sorted(self.tables))
         if rows == 0 or not cliques:
             return
         stream = Stream(seed, "mcf", "passes")
