@@ -1,8 +1,8 @@
 """The door: exact counts come in, noisy answers go out, and the charge is written in between.
 
-This is the one module (besides the operator's own INTERNAL comparisons) that holds exact counts. Every method
-below does the same three things in the same order: price the request from public facts, spend (all of it or
-nothing), and only then look.
+With `margent.privacy.merchant`, which sells bins and values before the codes are fixed, this is where exact counts are
+held (besides the operator's own INTERNAL comparisons). Every method below does the same three things in the same
+order: price the request from public facts, spend (all of it or nothing), and only then look.
 """
 
 from __future__ import annotations
