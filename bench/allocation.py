@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
+from margent.privacy.interactions import interaction_gain
 
 
 def main() -> None:
@@ -38,6 +39,7 @@ def main() -> None:
             expected=expected,
             weights=weights,
             kappas=kappas,
+            gains=np.array([interaction_gain((max(sizes[a], 2), max(sizes[b], 2))) for a, b in pairs]),
             sizes=sizes.astype(np.float64),
             shares=np.full(options.columns, 0.5 * (options.columns - 1)),
             owned=np.full(options.columns, 0.15 * options.budget / options.columns),

@@ -104,7 +104,9 @@ def water_level() -> Picture:
     expected, weights = stacked([pair_sketch(sketches[one], sketches[other], rows) for one, other in pairs])
     kappas = variance_factors(rows * 0.5 * words.unit(len(pairs)) ** 3, expected, weights)
     budget = 0.0003
-    program = Program(expected, weights, kappas, np.array([2.0]), np.array([0.0]), np.array([1.0]))
+    program = Program(
+        expected, weights, kappas, np.ones(len(kappas)), np.array([2.0]), np.array([0.0]), np.array([1.0])
+    )
     bought, _ = program.solve(budget)
     first = np.maximum.accumulate(
         np.stack([program._slopes(budget * 2.0**-place) for place in range(30)], axis=1), axis=1

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 class NoisyMarginal:
     """Integer noisy counts over a clique: exact counts plus independent integer noise.
 
+    ``interaction``: the integers are those of what the counts say beyond their margins, in parts of a record, one part
+    a cell (`margent.privacy.interactions`); so is ``variance``.
+
     Shapes: ``counts`` is int64 with one axis a name of ``clique``, in that order; axis sizes are those of the
     domain, or of the transcript's merges where ``merged`` is true.
     Units: records; ``variance`` is that of each cell's noise (records squared), as its law states it.
@@ -36,6 +39,7 @@ class NoisyMarginal:
     variance: Fraction
     charge: int
     merged: bool = False
+    interaction: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +210,13 @@ class Transcript:
 
     @property
     def marginals(self) -> tuple[NoisyMarginal, ...]:
-        """The noisy marginals among the answers, in the order they were bought."""
-        return tuple(answer for answer in self.answers if isinstance(answer, NoisyMarginal))
+        """The noisy marginals among the answers, in the order they were bought; not those of interactions."""
+        return tuple(each for each in self.answers if isinstance(each, NoisyMarginal) and not each.interaction)
+
+    @property
+    def interactions(self) -> tuple[NoisyMarginal, ...]:
+        """What was bought of tables beyond their margins, in the order it was bought."""
+        return tuple(each for each in self.answers if isinstance(each, NoisyMarginal) and each.interaction)
 
     @property
     def merged_domain(self) -> Domain:

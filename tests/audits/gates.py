@@ -180,6 +180,7 @@ def _answers(start: NDArray[np.int64], changed: NDArray[np.int64], budget: Budge
         ledger = Ledger(budget)
         curator = door.DataCurator(PAIR, counted(exact), ledger, noise=_silent)
         wanted = [MarginalRequest(names, Gaussian(Fraction(9))) for names in (("a",), ("b",), ("a", "b"))]
+        wanted += [MarginalRequest(names, Gaussian(Fraction(900)), interaction=True) for names in (("a",), ("a", "b"))]
         stack = [answer.counts.ravel() for answer in curator.measure(wanted, label="gate")]
         for request in (
             ScoreRequest("indif", pairs, Gaussian(Fraction(10**7))),

@@ -251,6 +251,7 @@ def usefulness_from_the_exact_number(patch: pytest.MonkeyPatch) -> None:
 
 genuine_scores = queries.score_sensitivity_squared
 genuine_information = queries.mutual_information_sensitivity
+genuine_interaction = queries.interaction_sensitivity_squared
 
 
 def own_margins(table: NDArray[np.int64], rows: Any, columns: Any, total: float) -> int:
@@ -449,6 +450,22 @@ BUGS: tuple[Bug, ...] = (
         setting(
             "margent.privacy.queries.marginal_sensitivity_squared",
             lambda neighbors: Fraction(2 if neighbors.relation == "replace" else neighbors.unit_rows),
+        ),
+    ),
+    Bug(
+        "an interaction taken for a table",
+        gates.answers_move_no_more_than_registered,
+        setting("margent.privacy.queries.interaction_sensitivity_squared", lambda sizes, neighbors: Fraction(1)),
+    ),
+    Bug(
+        "an interaction under replacement taken for two that do not overlap",
+        gates.answers_move_no_more_than_registered,
+        setting(
+            "margent.privacy.queries.interaction_sensitivity_squared",
+            lambda sizes, neighbors: (
+                genuine_interaction(sizes, Neighbors("add-remove", neighbors.person_rows))
+                * (2 if neighbors.relation == "replace" else 1)
+            ),
         ),
     ),
     Bug(

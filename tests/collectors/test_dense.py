@@ -68,7 +68,8 @@ def scores_in(transcript: Transcript) -> list[Scores]:
 
 
 def pairs_in(transcript: Transcript) -> set[tuple[str, ...]]:
-    return {answer.clique for answer in transcript.marginals if len(answer.clique) > 1}
+    answers = (*transcript.marginals, *transcript.interactions)
+    return {answer.clique for answer in answers if len(answer.clique) > 1}
 
 
 def dependent(rows: int, sizes: Sequence[int], seed: int = 0) -> list[NDArray[np.int64]]:
@@ -152,7 +153,7 @@ def test_the_more_dependent_pair_gets_the_less_noise() -> None:
     near = np.where(rng.random(20_000) < 0.6, first, rng.integers(0, 5, 20_000))
     far = np.where(rng.random(20_000) < 0.15, first, rng.integers(0, 5, 20_000))
     made = collected(schema(5, 5, 5), [first, near, far], Budget(epsilon=2))
-    noise = {answer.clique: answer.variance for answer in made.marginals if len(answer.clique) > 1}
+    noise = {answer.clique: answer.variance for answer in made.interactions}
     assert noise["c0", "c1"] <= noise["c0", "c2"]
 
 

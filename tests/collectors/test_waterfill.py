@@ -100,7 +100,8 @@ def test_variance_factors_at_both_ends() -> None:
 def error(program: Program, pairs: Array, singles: Array) -> float:
     """The summed expected error that the program is about, written down once more."""
     spread = program.kappas[:, np.newaxis] * program.expected
-    cells = np.minimum(0.8 * np.sqrt(spread / (1 + 2 * pairs[:, np.newaxis] * spread)), 2 * program.expected)
+    bought = (program.gains * pairs)[:, np.newaxis]
+    cells = np.minimum(0.8 * np.sqrt(spread / (1 + 2 * bought * spread)), 2 * program.expected)
     one_ways = 0.8 * program.sizes * program.shares / np.sqrt(2 * (program.owned + singles))
     return float((program.weights * cells).sum() + one_ways.sum())
 
@@ -117,7 +118,8 @@ def made(seed: int, columns: int = 4, *, capped: bool = False) -> Program:
     kappas = rng.uniform(0.01, 6.0, len(both)) * (20 * least + 5 if capped else least)
     kappas[rng.random(len(both)) < 0.3] = 0.0
     sizes = np.array([each.values.size for each in sketches], dtype=np.float64)
-    return Program(values, weights, kappas, sizes, np.full(columns, 1.5), rng.uniform(0.5, 2, columns) * 1e-3)
+    gains = rng.uniform(1, 16, len(both))
+    return Program(values, weights, kappas, gains, sizes, np.full(columns, 1.5), rng.uniform(0.5, 2, columns) * 1e-3)
 
 
 BUDGETS = (1e-4, 1e-2, 0.3)
@@ -194,7 +196,7 @@ def test_a_pair_at_the_greatest_distance_is_bought() -> None:
     expected = pair_sketch(sketch(np.full(5, 1_000.0)), sketch(np.full(5, 1_000.0)), 5_000.0)
     values, weights = flat(expected)
     kappas = variance_factors(np.array([10_000.0]), values, weights)
-    program = Program(values, weights, kappas, np.full(2, 5.0), np.ones(2), np.full(2, 1e-3))
+    program = Program(values, weights, kappas, np.ones(len(kappas)), np.full(2, 5.0), np.ones(2), np.full(2, 1e-3))
     pairs, _ = program.solve(0.02)
     assert 0.2 < pairs[0] / 0.02 < 0.9
 
@@ -204,7 +206,7 @@ def test_a_pair_whose_cells_are_too_thin_to_measure_is_not_bought() -> None:
     expected = pair_sketch(sketch(np.full(20, 15.0)), sketch(np.full(20, 15.0)), 300.0)
     values, weights = flat(expected)
     kappas = variance_factors(np.array([580.0]), values, weights)
-    program = Program(values, weights, kappas, np.full(2, 20.0), np.ones(2), np.full(2, 2e-5))
+    program = Program(values, weights, kappas, np.ones(len(kappas)), np.full(2, 20.0), np.ones(2), np.full(2, 2e-5))
     pairs, singles = program.solve(5e-4)
     assert pairs[0] == 0
     assert singles.sum() == pytest.approx(5e-4)
@@ -215,7 +217,9 @@ def test_a_pair_whose_cells_are_too_thin_to_measure_is_not_bought() -> None:
 def test_without_pairs_everything_goes_to_one_ways() -> None:
     """In proportion to (cells x pairs entered)^(2/3), what is owned counted in."""
     none = np.zeros((0, 1))
-    program = Program(none, none, np.zeros(0), np.array([8.0, 27, 1]), np.ones(3), np.array([0.0, 0.0, 5.0]))
+    program = Program(
+        none, none, np.zeros(0), np.ones(0), np.array([8.0, 27, 1]), np.ones(3), np.array([0.0, 0.0, 5.0])
+    )
     pairs, singles = program.solve(1.3)
     assert pairs.size == 0
     np.testing.assert_allclose(singles, [0.4, 0.9, 0.0], rtol=1e-4)

@@ -114,7 +114,7 @@ def margins_of(transcript: Transcript, names: Clique, merged: bool) -> Evidence:
         grouped = [name for name in names if name in transcript.merges]
         answers = tuple(
             answer
-            for answer in transcript.marginals
+            for answer in (*transcript.marginals, *transcript.interactions)
             if not (answer.merged and any(name in answer.clique for name in grouped))
         )
         transcript = replace(transcript, answers=answers)
@@ -122,7 +122,7 @@ def margins_of(transcript: Transcript, names: Clique, merged: bool) -> Evidence:
     found: dict[Clique, list[Table]] = {}
     for table in known.tables:
         kept = tuple(name for name in table.clique if name in names)
-        if kept:
+        if kept and (kept == table.clique or not table.interaction):
             found.setdefault(kept, []).append(projected(table, kept))
     working = WorkingDomain(
         Domain(names, tuple(transcript.domain.size(name) for name in names)),

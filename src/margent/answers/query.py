@@ -57,7 +57,7 @@ def query(release: Release | str | Path, columns: str | Sequence[str]) -> QueryA
     levels = (False, True) if merges else (False,)
     merged = not _counted(answers, names, merged=False) and levels[-1]
     _require_fits(level_sizes(transcript, asked, merged))
-    if _counted(answers, names, merged):
+    if _counted(answers, names, merged) and all(at_level(answers, names, merges, merged).values()):
         return _measured(transcript, asked, answers, names, merges, merged)
     return _modelled(transcript, asked, names, merged)
 
@@ -67,7 +67,7 @@ def _measured(
 ) -> QueryAnswer:
     found = best_unbiased(level_sizes(transcript, names, merged), at_level(answers, names, merges, merged))
     holding = [each for each in answers if each.table.clique == names and each.merged == merged]
-    width = half_width(found.variance**0.5, heaviness(answers, names, merged), whole=len(transcript.marginals) == 1)
+    width = half_width(found.variance**0.5, heaviness(answers, names, merged), whole=len(transcript.answers) == 1)
     return _answer(
         transcript, asked, names, merged, found.values, np.full(found.values.shape, width), True,
         tuple(sorted({each.clique for each in holding})),

@@ -20,6 +20,7 @@ class Told:
     """One noisy answer summed onto the columns asked about, and how far from normal a cell's noise is.
 
     ``clique``: the columns of the answer it came from. ``merged``: codes that were counted together share an entry.
+    ``interaction``: it tells what the columns say together beyond what fewer of them say, and nothing else.
     Units: ``kurtosis`` is the excess kurtosis of one cell's noise: 0 for a normal law.
     """
 
@@ -27,6 +28,7 @@ class Told:
     table: EvenTable
     merged: bool
     kurtosis: float
+    interaction: bool = False
 
 
 def told(transcript: Transcript, names: Clique) -> list[Told]:
@@ -43,6 +45,12 @@ def told(transcript: Transcript, names: Clique) -> list[Told]:
         summed = answer.counts.size // max(table.values.size, 1)
         merged = answer.merged and any(name in transcript.merges for name in kept)
         found.append(Told(answer.clique, table, merged, _kurtosis(answer, transcript) / summed))
+    for answer in transcript.interactions:
+        if set(answer.clique) <= set(names):  # its margins are 0: summed, it says nothing
+            cells = answer.counts.size
+            table = EvenTable(answer.clique, answer.counts / float(cells), float(answer.variance) / cells**2)
+            merged = answer.merged and any(name in transcript.merges for name in answer.clique)
+            found.append(Told(answer.clique, table, merged, 0.0, interaction=True))
     return found
 
 
@@ -54,17 +62,17 @@ def at_level(told_tables: list[Told], names: Clique, merges: Clique, merged: boo
 
     Privacy: none: post-processing.
     """
-    by_kept: dict[tuple[Clique, bool], list[EvenTable]] = {}
+    by_kept: dict[tuple[Clique, bool, bool], list[EvenTable]] = {}
     for each in told_tables:
-        by_kept.setdefault((each.table.clique, each.merged), []).append(each.table)
+        by_kept.setdefault((each.table.clique, each.merged, each.interaction), []).append(each.table)
     found: dict[Clique, list[EvenTable]] = {}
     for count in range(len(names) + 1):
         for subset in combinations(names, count):
             mixed = any(name in merges for name in subset)
             found[subset] = [
                 table.onto(subset)
-                for (kept, level), tables in by_kept.items()
-                if set(subset) <= set(kept) and (not mixed or level == merged)
+                for (kept, level, alone), tables in by_kept.items()
+                if (subset == kept if alone else set(subset) <= set(kept)) and (not mixed or level == merged)
                 for table in tables
             ]
     return found

@@ -21,7 +21,8 @@ from margent.postprocessing.dependence import score_distances
 from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
-from margent.privacy.queries import marginal_law, marginal_sensitivity_squared, score_law
+from margent.privacy.interactions import interaction_gain
+from margent.privacy.queries import interaction_law, marginal_law, marginal_sensitivity_squared, score_law
 from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge, clique
 from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
@@ -86,7 +87,8 @@ class Dense:
                 largest=max(cells),
                 cells=sum(cells) + sum(sizes),
                 law=marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account),
-                note="as if every pair were bought; the fewer are worth it, the less noise",
+                note="as if every pair were bought whole; the fewer are worth it, the less noise",
+                parts=max(cells),
             ),
         )
 
@@ -126,7 +128,7 @@ class Dense:
         # The program reckons with noise of variance 1/(2 rho); a wider sensitivity is a smaller budget.
         unit = float(marginal_sensitivity_squared(curator.neighbors))
         owned = {name: part / unit for name, part in owned.items()}
-        bought, more = self._program(scores, known, owned, total, float(left) / unit)
+        bought, more = self._program(scores, known, owned, total, float(left) / unit, domain, merges)
         answers = (
             *one_ways,
             *scores,
@@ -155,6 +157,8 @@ class Dense:
         owned: Mapping[str, float],
         total: float,
         left: float,
+        domain: Domain,
+        merges: Mapping[str, Merge],
     ) -> tuple[dict[Clique, float], dict[str, float]]:
         """Budgets of the pairs and of further one-ways that are predicted to lower the error most."""
         pairs = scores[0].cliques if scores else ()
@@ -166,6 +170,7 @@ class Dense:
             expected=expected,
             weights=weights,
             kappas=variance_factors(distances, expected, weights),
+            gains=np.array([self._gain(pair, domain, merges) for pair in pairs]),
             sizes=np.array([known.cells(name) for name in columns]),
             shares=np.full(len(columns), self.one_way_weight * max(len(columns) - 1, 1)),
             owned=np.array([owned[name] for name in columns]),
@@ -189,12 +194,29 @@ class Dense:
         # Slivers that would buy nothing but noise are given to the others.
         wanted = [(names, part) for names, part in wanted if part > float(SLIVER * left)]
         parts = in_steps(left, [part for _, part in wanted])
-        laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
-        requests = [
-            MarginalRequest(names, laws[part], merged=bool(merges) and len(names) > 1)
-            for (names, _), part in zip(wanted, parts, strict=True)
-        ]
+        requests = []
+        for (names, _), part in zip(wanted, parts, strict=True):
+            if len(names) > 1 and whole_margins(names, merges):
+                law = interaction_law(part, curator.domain.shape(names), curator.neighbors, curator.account)
+                requests.append(MarginalRequest(names, law, interaction=True))
+            else:
+                law = marginal_law(part, curator.neighbors, curator.account)
+                requests.append(MarginalRequest(names, law, merged=bool(merges) and len(names) > 1))
         return curator.measure(requests, label="pairs and more one-ways", merges=merges)
+
+    @staticmethod
+    def _gain(pair: Clique, domain: Domain, merges: Mapping[str, Merge]) -> float:
+        return interaction_gain(domain.shape(pair)) if whole_margins(pair, merges) else 1.0
+
+
+def whole_margins(names: Clique, merges: Mapping[str, Merge]) -> bool:
+    """Whether the margins of a pair are one-ways that were asked for as they are: then its interaction is bought.
+
+    A column of merged codes has hundreds of groups, so that its margin is a small part of a table, and worth having.
+
+    Privacy: none: public facts and post-processing.
+    """
+    return not any(name in merges for name in names)
 
 
 STEPS_AN_OCTAVE = 8

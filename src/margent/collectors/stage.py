@@ -26,7 +26,8 @@ class Stage:
     (or score) in records if everything that may be asked is asked, the largest where questions differ; None where
     nothing is asked. ``scores``: one number a table is answered, not its cells. ``columns``: the noise of
     each single column, where the stage asks for those or tells of them. ``total``: the variance, in records squared,
-    of the number of records that the stage's answers tell; None where they are one-ways of ``columns``.
+    of the number of records that the stage's answers tell; None where they are one-ways of ``columns``. ``parts``:
+    noise may be drawn in so many parts of a record.
     Privacy: none: a function of schema and options.
     """
 
@@ -40,6 +41,7 @@ class Stage:
     scores: bool = False
     columns: tuple[tuple[str, Law], ...] = ()
     total: float | None = None
+    parts: int = 1
 
 
 def score_stage(
@@ -84,7 +86,8 @@ def widest_law(stage: Stage, budget: Budget) -> Law | None:
     power = budget.account.scale_power
     evenly = Fraction(weight(1, power), stage.questions * weight(max(stage.largest, 1), power))
     least = marginal_law(budget.total * stage.share * min(evenly, SLIVER) / 2, budget.neighbors, budget.account)
-    return max(stage.law, least, key=lambda law: law.scale_squared)
+    # An interaction of c cells moves by less than c times its table, in parts of which c make a record.
+    return max(stage.law, least, key=lambda law: law.scale_squared).in_parts_of(stage.parts)
 
 
 def candidates_note(cells: Sequence[int], cap: int) -> str:

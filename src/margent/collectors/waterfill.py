@@ -1,10 +1,10 @@
 """How much to spend on every one-way and every pair: one convex program, solved by a water level.
 
 A cell of a pair deviates from independence with variance v = kappa m, m its expected count. Bought with budget
-rho (noise variance 1/(2 rho)) and shrunk, its expected absolute error is .8 sqrt(v / (1 + 2 rho v)), and never
-more than 2 m: convex and falling in rho with a finite slope at 0, so a pair whose slope there is below the water
-level is not bought. An error in a one-way enters every pair of its column. The sum over all of them is least
-where every slope equals one level lambda.
+rho (noise variance 1/(2 g rho), g the gain of buying no more than the interaction) and shrunk, its expected absolute
+error is .8 sqrt(v / (1 + 2 g rho v)), and never more than 2 m: convex and falling in rho with a finite
+slope at 0, so a pair whose slope there is below the water level is not bought. An error in a one-way enters every pair
+of its column. The sum over all of them is least where every slope equals one level lambda.
 """
 
 from __future__ import annotations
@@ -94,15 +94,16 @@ GRID = 60
 class Program:
     """The program's data: one row a pair, one entry a column.
 
-    Shapes: ``expected`` and ``weights`` (pairs, sketch cells); ``kappas`` (pairs); ``sizes``, ``shares`` and
-    ``owned`` (columns): cells of a one-way above its noise, how many pairs its error enters, and the budget it
-    has already.
+    Shapes: ``expected`` and ``weights`` (pairs, sketch cells); ``kappas`` and ``gains`` (pairs): how many times less
+    the noise of a cell varies than that of a whole table; ``sizes``, ``shares`` and ``owned`` (columns): cells of a
+    one-way above its noise, how many pairs its error enters, and the budget it has already.
     Units: records; budgets in mu^2/2.
     """
 
     expected: Counts
     weights: Counts
     kappas: Counts
+    gains: Counts
     sizes: Counts
     shares: Counts
     owned: Counts
@@ -157,8 +158,9 @@ class Program:
         return np.where(dry, 0.0, grid[place] * np.exp2(np.clip(share, 0.0, 1.0) / 2))
 
     def _slopes(self, budget: float) -> Counts:
-        """-d e / d rho of every pair: sum_c .8 v^1.5 (1 + 2 rho v)^-1.5 over the cells that are not capped."""
+        """-d e / d rho of every pair: sum_c .8 g v^1.5 (1 + 2 g rho v)^-1.5 over the cells that are not capped."""
         spread = self.kappas[:, np.newaxis] * self.expected
-        damped = spread / (1 + 2 * budget * spread)
+        damped = spread / (1 + 2 * budget * self.gains[:, np.newaxis] * spread)
         root = np.sqrt(damped)
-        return np.asarray((self.weights * damped * root * (root < 2.5 * self.expected)).sum(axis=1) * MEAN_ABSOLUTE)
+        uncapped = (self.weights * damped * root * (root < 2.5 * self.expected)).sum(axis=1)
+        return np.asarray(self.gains * uncapped * MEAN_ABSOLUTE)

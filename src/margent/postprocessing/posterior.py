@@ -9,7 +9,7 @@ are taken from the forest where it agrees best with the scores of all pairs, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -20,7 +20,7 @@ from margent.postprocessing.forest import Forest, independence, spanning_forest
 from margent.postprocessing.latent_classes import LatentClasses, LatentSettings, fit_latent_classes
 from margent.postprocessing.levels import expected_counts
 from margent.postprocessing.simplex import norm_sub
-from margent.postprocessing.tables import Evidence, Table, average, projected
+from margent.postprocessing.tables import Evidence, Table, average, projected, with_margins
 from margent.postprocessing.zeros import cleared, within_zeros
 from margent.schema.allowed import StructuralZeros
 from margent.schema.domain import Clique
@@ -93,10 +93,10 @@ def posterior(
     Privacy: none: post-processing.
     """
     total, domain = max(evidence.total, 1.0), evidence.working.domain
-    several = [table for table in evidence.tables if len(table.clique) > 1]
-    pairs = pair_tables(several)
     one_ways = improved_one_ways(evidence, total)
     singles = one_ways.counts
+    several = [_upon(table, singles, total) for table in evidence.tables if len(table.clique) > 1]
+    pairs = pair_tables(several)
     asked = {table.clique[0]: table for table in evidence.tables if len(table.clique) == 1}
     latent = fit_latent_classes(
         asked or one_ways.noisy, singles, list(pairs.values()), domain, total, settings.latent, stream, progress
@@ -132,6 +132,13 @@ def posterior(
     noises = sorted(MEAN_ABSOLUTE * float(np.sqrt(table.variance).sum()) / total for table in several)
     precise = bool(noises) and noises[len(noises) // 2] < PRECISE
     return Posterior(total, targets, frozenset(filled), precise, singles, latent, forest, best)
+
+
+def _upon(table: Table, singles: Mapping[str, Counts], total: float) -> Table:
+    """The table with what is believed of its columns where it says nothing of them itself."""
+    if not table.interaction:
+        return table
+    return replace(table, values=with_margins(table.clique, table.values, singles, total))
 
 
 def _no_further(guess: Counts, flat: Counts, most: float | None) -> Counts:
@@ -272,7 +279,12 @@ def improved_one_ways(evidence: Evidence, total: float) -> OneWays:
     domain = evidence.working.domain
     counts, deviations, noisy = {}, {}, {}
     for name in domain.names:
-        seen = [projected(table, (name,)) for table in evidence.tables if name in table.clique]
+        # The margins of an interaction are those of tables that are here themselves.
+        seen = [
+            projected(table, (name,))
+            for table in evidence.tables
+            if name in table.clique and not (table.interaction and len(table.clique) > 1)
+        ]
         if seen:
             noisy[name] = average(seen)
             expected, variance = noisy[name].values, noisy[name].variance

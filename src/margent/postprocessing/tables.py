@@ -6,20 +6,24 @@ never written are left out, their records spread over the others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.schema.domain import Clique, Domain
+from margent.schema.domain import Clique, Domain, Merge
 from margent.transcript import NoisyMarginal, Transcript
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Estimated counts over a clique with the variance of each cell, errors independent between cells.
+
+    ``interaction``: only what the table says beyond its margins was bought. The margins that it shows are those of
+    other tables and tell nothing new, and ``variance`` is of the rest alone.
 
     Shapes: ``values`` and ``variance`` have one axis a name of ``clique``.
     Units: records; ``variance`` in records squared.
@@ -28,6 +32,7 @@ class Table:
     clique: Clique
     values: NDArray[np.float64]
     variance: NDArray[np.float64]
+    interaction: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +109,15 @@ def evidence(transcript: Transcript, working: WorkingDomain) -> Evidence:
     A table that loses never-written codes is scaled up to the total again: their records are taken to be
     like the others. Tables of merges that stand beside their column are left out: they have an axis of their own.
 
+    Interactions are completed by the noisy one-ways, which then stand in several tables (`Table.interaction`).
+
     Privacy: none: post-processing.
     """
     columns = set(transcript.domain.names)
     whole = [_merged(answer, transcript) for answer in transcript.marginals if columns.issuperset(answer.clique)]
     total = max(0.0, mean_total(whole))
     lost = _lost_shares(whole, transcript, working, total)
+    whole += completed(transcript, total)
     kept = [_written(table, transcript, working, lost) for table in whole]
     by_clique: dict[Clique, list[Table]] = {}
     for table in kept:
@@ -148,21 +156,85 @@ def average(tables: Sequence[Table]) -> Table:
         return tables[0]
     precision = np.sum([1.0 / table.variance for table in tables], axis=0)
     values = np.sum([table.values / table.variance for table in tables], axis=0) / precision
-    return Table(tables[0].clique, values, 1.0 / precision)
+    return Table(tables[0].clique, values, 1.0 / precision, all(table.interaction for table in tables))
+
+
+def completed(transcript: Transcript, total: float) -> list[Table]:
+    """A table for every interaction that was bought: that part of it, and margins from the noisy one-ways.
+
+    A column without a one-way is taken to be even. The noise outside of the interaction, which has no margins, is taken
+    off: a cell keeps prod (k - 1)/k of its variance.
+
+    Shapes: tables are over the merged domain. Units: records.
+    Privacy: none: post-processing.
+    """
+    known: dict[str, list[Table]] = {}
+    for answer in transcript.marginals:
+        if len(answer.clique) == 1 and not answer.merged:
+            variance = np.full(answer.counts.shape, float(answer.variance))
+            known.setdefault(answer.clique[0], []).append(
+                Table(answer.clique, answer.counts.astype(np.float64), variance)
+            )
+    singles = {name: average(tables) for name, tables in known.items()}
+    grouped = {name: _grouped(table, transcript.merges).values for name, table in singles.items()}
+    found = []
+    for answer in transcript.interactions:
+        cells = answer.counts.size
+        values = centered(answer.counts / float(cells))
+        kept = math.prod((size - 1) / size for size in answer.counts.shape)
+        variance = np.full(values.shape, float(answer.variance) / cells**2 * kept)
+        sizes = dict(zip(answer.clique, answer.counts.shape, strict=True))
+        own = {name: np.full(size, total / size) for name, size in sizes.items()}
+        own |= {name: grouped[name] if answer.merged else singles[name].values for name in sizes if name in singles}
+        table = Table(answer.clique, with_margins(answer.clique, values, own, total), variance, interaction=True)
+        found.append(table if answer.merged else _grouped(table, transcript.merges))
+    return found
+
+
+def centered(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a table says beyond its margins: along each axis, its mean is taken off.
+
+    Privacy: none: post-processing.
+
+    >>> centered(np.array([[5.0, 1.0], [2.0, 2.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    for axis in range(values.ndim):
+        values = values - values.mean(axis=axis, keepdims=True)
+    return values
+
+
+def with_margins(
+    names: Clique, values: NDArray[np.float64], singles: Mapping[str, NDArray[np.float64]], total: float
+) -> NDArray[np.float64]:
+    """The table whose interaction is that of ``values``, whose one-ways are those given, and nothing between.
+
+    Units: records. Privacy: none: post-processing.
+    """
+    result = centered(values) + total / values.size
+    for axis, name in enumerate(names):
+        own = singles[name] - singles[name].mean()
+        result = result + own.reshape([-1 if a == axis else 1 for a in range(len(names))]) * (own.size / values.size)
+    return result
 
 
 def _merged(answer: NoisyMarginal, transcript: Transcript) -> Table:
-    """The answer over the merged domain: counts and variances of a group add up."""
+    """The answer over the merged domain."""
     values = answer.counts.astype(np.float64)
-    variance = np.full(values.shape, float(answer.variance))
-    if not answer.merged:
-        for axis, name in enumerate(answer.clique):
-            merge = transcript.merges.get(name)
-            if merge is not None:
-                groups = np.asarray(merge.groups)
-                values = summed_by(values, groups, merge.size, axis)
-                variance = summed_by(variance, groups, merge.size, axis)
-    return Table(answer.clique, values, variance)
+    table = Table(answer.clique, values, np.full(values.shape, float(answer.variance)))
+    return table if answer.merged else _grouped(table, transcript.merges)
+
+
+def _grouped(table: Table, merges: Mapping[str, Merge]) -> Table:
+    """The table over groups of codes: counts and variances of a group add up."""
+    values, variance = table.values, table.variance
+    for axis, name in enumerate(table.clique):
+        merge = merges.get(name)
+        if merge is not None:
+            groups = np.asarray(merge.groups)
+            values = summed_by(values, groups, merge.size, axis)
+            variance = summed_by(variance, groups, merge.size, axis)
+    return replace(table, values=values, variance=variance)
 
 
 def summed_by(values: NDArray[np.float64], groups: NDArray[np.int64], size: int, axis: int) -> NDArray[np.float64]:
@@ -207,7 +279,8 @@ def projected(table: Table, names: Clique) -> Table:
     Units: records. Privacy: none: post-processing.
     """
     others = tuple(axis for axis, name in enumerate(table.clique) if name not in names)
-    return Table(names, table.values.sum(axis=others), table.variance.sum(axis=others))
+    own = table.interaction and names == table.clique
+    return Table(names, table.values.sum(axis=others), table.variance.sum(axis=others), own)
 
 
 def _kept(name: str, transcript: Transcript, working: WorkingDomain) -> NDArray[np.int64]:
@@ -229,4 +302,4 @@ def _written(table: Table, transcript: Transcript, working: WorkingDomain, lost:
         if kept.size < values.shape[axis]:
             values, variance = np.take(values, kept, axis), np.take(variance, kept, axis)
             ratio /= 1.0 - lost.get(name, 0.0)
-    return Table(table.clique, values * ratio, variance * ratio**2)
+    return Table(table.clique, values * ratio, variance * ratio**2, table.interaction)

@@ -22,6 +22,7 @@ from margent.privacy import scores as exact_scores
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge
 from margent.privacy.exponential import exponential_choice
+from margent.privacy.interactions import interaction_of
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
@@ -102,20 +103,26 @@ class DataCurator:
         """Contingency tables plus independent noise of the request's law in every cell, one charge a table.
 
         Shapes: answer i has the shape of its clique (merged where the request says so).
-        Privacy: L2 sensitivity of a table 1 (add-remove), sqrt 2 (replace) or k (person), L1 1, 2 or k; charged
-        together, before the look.
+        Privacy: L2 sensitivity of a table 1 (add-remove), sqrt 2 (replace) or k (person), L1 1, 2 or k, that of an
+        interaction in `margent.privacy.interactions`; charged together, before the look.
         Raises: BudgetError when the charges together pass the budget, PlanError for noise wider than 64-bit counts
             (nothing is then charged or looked at).
         """
         for request in requests:
             require_drawable(request.law)
-        charges = [marginal_charge(request, label, self.neighbors, self.account) for request in requests]
+        domains = {True: self.domain.merged(merges), False: self.domain}
+        charges = [
+            marginal_charge(request, label, self.neighbors, self.account, domains[request.merged])
+            for request in requests
+        ]
         places = self.ledger.spend(charges)
         answers: list[NoisyMarginal] = []
         cliques = [request.clique for request in requests]
         merged = [request.merged for request in requests]
         for position, exact in self._exact_tables(cliques, merged, merges, label):
             request = requests[position]
+            if request.interaction:
+                exact = sealed("an interaction could not be computed", partial(interaction_of, exact))  # noqa: PLW2901
             noise = self._draw(exact.size, request.law).reshape(exact.shape)
             answers.append(
                 NoisyMarginal(
@@ -124,6 +131,7 @@ class DataCurator:
                     variance=request.law.variance,
                     charge=places[position],
                     merged=request.merged,
+                    interaction=request.interaction,
                 )
             )
         return tuple(answers)

@@ -3,39 +3,44 @@
 | L2, L1 sensitivity | lattice | one record more or less | one record replaced | a person of k rows more or less |
 |---|---|---|---|---|
 | `marginal` (one table) | 1 record | 1, 1 | sqrt 2, 2 | k, k |
+| `interaction` (one table) | 1/c record | sqrt D, refused | sqrt(2 D m/(m - 1)), refused | k sqrt D, refused |
 | `independence`, `distance` (m scores) | 1 record | sqrt m, m | 2 sqrt m, 2 m | k sqrt m, k m |
 | `indif` (m scores) | 1/256 record | 4 sqrt m, 4 m | 6 sqrt m, 6 m | 4 k sqrt m, 4 k m |
 | `r` (m scores) | 1/256 record | 2 sqrt m, 2 m | 3 sqrt m, 3 m | 2 k sqrt m, 2 k m |
 | `f` (m scores) | 1/2 record | sqrt m, m | sqrt m, m | k sqrt m, k m |
 | `mutual-information` (m scores) | 1/256 record x nat | refused | D sqrt m, D m | refused |
 
-D = D(n) + 1/256 with D(n) = 2 ln((n + 1)/2) + (n - 1) ln((n + 1)/(n - 1)), or ln n + (n - 1) ln(n/(n - 1)) where one
-column of every pair has at most two codes; n is public where records are replaced, and without n there is no bound.
+Of an interaction c is the number of its cells, D the product of k (k - 1) over its columns' numbers of codes k, and m
+the least of these. Of mutual information D = D(n) + 1/256 with D(n) = 2 ln((n + 1)/2) + (n - 1) ln((n + 1)/(n - 1)),
+or ln n + (n - 1) ln(n/(n - 1)) where one column of every pair has at most two codes; n is public where records are
+replaced, and without n there is no bound.
 
 Gaussian noise is priced by L2, Laplace noise by L1, a choice by how far one score moves (m = 1).
 
 A *lattice* is the unit in which the exact answer is an integer; noise is drawn, and privacy priced, in that
-unit. Every entry is proved (``proofs/marginal.md``, ``proofs/independence.md``, ``proofs/indif.md``, ``proofs/r.md``,
-``proofs/f.md``, ``proofs/mutual-information.md``, ``proofs/person.md``) and held against brute force over all small
-tables, whose largest change it exceeds by at most a tenth (``tests/privacy/test_sensitivity.py``,
-``tests/privacy/test_dependence_sensitivity.py``, ``tests/privacy/test_f_sensitivity.py``; but for mutual information of
-two records).
+unit. Every entry is proved (``proofs/marginal.md``, ``proofs/interaction.md``, ``proofs/independence.md``,
+``proofs/indif.md``, ``proofs/r.md``, ``proofs/f.md``, ``proofs/mutual-information.md``, ``proofs/person.md``) and held
+against brute force over all small tables, whose largest change it exceeds by at most a tenth
+(``tests/privacy/test_sensitivity.py``, ``tests/privacy/test_dependence_sensitivity.py``,
+``tests/privacy/test_f_sensitivity.py``, ``tests/privacy/test_interactions.py``; but for mutual information of two
+records).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from margent.errors import UsageError
 from margent.privacy.accounting import Account
 from margent.privacy.charge import Charge
+from margent.privacy.interactions import interaction_sensitivity_squared
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.logarithms import LOG_BITS, fixed_log
 from margent.privacy.neighbors import Neighbors, Relation
 from margent.privacy.requests import ChoiceRequest, MarginalRequest, PublicTables, ScoreRequest
-from margent.schema.domain import Clique
+from margent.schema.domain import Clique, Domain
 
 SCORE_LATTICE: Mapping[str, int] = {
     "indif": 256,
@@ -166,8 +171,30 @@ def score_law(
     return account.law(share, l1, score_sensitivity_squared(kind, count, neighbors, tables))
 
 
-def marginal_charge(request: MarginalRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:
-    """The charge that buys one noisy marginal. Public: computed before any look at the data."""
+def interaction_law(share: Fraction, sizes: Sequence[int], neighbors: Neighbors, account: Account) -> Law:
+    """The quietest noise, in parts of a record (one part a cell), that ``share`` buys for one interaction.
+
+    Privacy: none: public facts only.
+    Raises: UsageError where the account prices Laplace noise only, which would gain nothing.
+    """
+    squared = interaction_sensitivity_squared(sizes, neighbors)
+    return Gaussian(_gaussian_only(account).gaussian_scale(squared, share))
+
+
+def marginal_charge(
+    request: MarginalRequest, label: str, neighbors: Neighbors, account: Account, domain: Domain | None = None
+) -> Charge:
+    """The charge that buys one noisy marginal, or its interaction. Public: computed before any look at the data.
+
+    ``domain``: that in which the request is answered, where it is of an interaction, whose price its sizes tell.
+
+    Raises: UsageError for an interaction that has no price.
+    """
+    if request.interaction:
+        sizes = _require_interaction(request, domain).shape(request.clique)
+        squared, account = interaction_sensitivity_squared(sizes, neighbors), _gaussian_only(account)
+        named = (request.clique,), ()
+        return _noisy_charge("interaction", *named, request.law, label, neighbors, account, Fraction(0), squared)
     l1, l2_squared = marginal_sensitivity_l1(neighbors), marginal_sensitivity_squared(neighbors)
     return _noisy_charge("marginal", (request.clique,), (), request.law, label, neighbors, account, l1, l2_squared)
 
@@ -179,6 +206,25 @@ def score_charge(request: ScoreRequest, label: str, neighbors: Neighbors, accoun
     l2_squared = score_sensitivity_squared(request.kind, count, neighbors, request.tables)
     named = request.cliques, request.children
     return _noisy_charge(request.kind, *named, request.law, label, neighbors, account, l1, l2_squared)
+
+
+def _require_interaction(request: MarginalRequest, domain: Domain | None) -> Domain:
+    """Refuse what the registered sensitivity of interactions is not proved for."""
+    names = request.clique
+    if domain is None or not names or len(set(names)) != len(names) or not set(names) <= set(domain.names):
+        raise UsageError(f"an interaction is of one or more columns of the table, and {names!r} is not that")
+    lone = [name for name in names if domain.size(name) < 2]
+    if lone:
+        raise UsageError(f"the interaction of {names!r} is always 0: {lone[0]!r} has one code")
+    if not isinstance(request.law, Gaussian):
+        raise UsageError("an interaction takes Gaussian noise: its law comes from interaction_law")
+    return domain
+
+
+def _gaussian_only(account: Account) -> Account:
+    if account.scale_power == 1:
+        raise UsageError("interactions are bought with Gaussian noise, which no budget with delta 0 can pay for")
+    return account
 
 
 def choice_charge(request: ChoiceRequest, label: str, neighbors: Neighbors, account: Account) -> Charge:

@@ -63,8 +63,10 @@ class ReplayCurator:
         """The recorded marginals for these requests."""
         answers = []
         for request in requests:
-            answer = self._take(marginal_charge(request, label, self.neighbors, self.account), merges)
-            if not isinstance(answer, NoisyMarginal) or answer.merged != request.merged:
+            domain = self.domain.merged(merges) if request.merged else self.domain
+            answer = self._take(marginal_charge(request, label, self.neighbors, self.account, domain), merges)
+            asked = request.merged, request.interaction
+            if not isinstance(answer, NoisyMarginal) or (answer.merged, answer.interaction) != asked:
                 raise self._differs()
             answers.append(answer)
         return tuple(answers)

@@ -58,13 +58,17 @@ class PublicTables:
 class MarginalRequest:
     """Ask for the contingency table over ``clique`` plus independent noise of ``law`` in each cell.
 
-    Units: records; the law's scale lies on the public scale grid.
+    ``interaction``: ask for what the table says beyond its margins instead (`margent.privacy.interactions`).
+
+    Units: records, or parts of one, as many as the table has cells, for an interaction; the law's scale lies on the
+    public scale grid.
     Privacy: sensitivities per relation in `margent.privacy.queries`.
     """
 
     clique: Clique
     law: Law
     merged: bool = False
+    interaction: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,6 +30,7 @@ def answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
     if isinstance(answer, Bought):
         return bought_to_json(answer, offset)
     document: dict[str, Any] = {"charge": answer.charge, "merged": answer.merged}
+    kind = "interaction" if isinstance(answer, NoisyMarginal) and answer.interaction else "marginal"
     if not isinstance(answer, NoisyMarginal) and answer.children:
         document["children"] = list(answer.children)
     if isinstance(answer, Choice):
@@ -38,7 +39,7 @@ def answer_to_json(answer: Answer, offset: int) -> dict[str, Any]:
     document |= {"offset": offset, "variance": str(answer.variance)}
     if isinstance(answer, NoisyMarginal):
         shape = list(answer.counts.shape)
-        return document | {"kind": "marginal", "clique": list(answer.clique), "shape": shape}
+        return document | {"kind": kind, "clique": list(answer.clique), "shape": shape}
     return document | {
         "kind": "scores",
         "score": answer.kind,
@@ -90,14 +91,17 @@ def answer_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], tra
     offset, variance = whole(document["offset"]), fraction(document["variance"])
     if variance <= 0:
         raise ValueError
-    if document["kind"] == "marginal":
+    if document["kind"] in ("marginal", "interaction"):
         names = texts(document["clique"])
         shape = tuple(whole(size) for size in document["shape"])
         domain = transcript.merged_domain if merged else transcript.domain
         if names != tuple(sorted(set(names))) or domain.shape(names) != shape:
             raise ValueError
         values = _slice(stored, offset, math.prod(shape))
-        return NoisyMarginal(names, values.reshape(shape), variance, charge, merged)
+        interaction = document["kind"] == "interaction"
+        if interaction != (transcript.charges[charge].query == "interaction"):
+            raise ValueError
+        return NoisyMarginal(names, values.reshape(shape), variance, charge, merged, interaction)
     if document["kind"] != "scores":
         raise ValueError
     cliques = tuple(texts(names) for names in document["cliques"])

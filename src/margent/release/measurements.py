@@ -30,8 +30,9 @@ from margent.schema.write import schema_to_json
 from margent.transcript import Transcript
 
 FORMAT = "margent-measurements"
-VERSION = 4
-"""4: bins and values may have been bought: the schema is then the declared one, and the first answers settle it.
+VERSION = 5
+"""5: answers may be interactions: what a table says beyond its margins, in parts of a record. 4: bins and values may
+have been bought: the schema is then the declared one, and the first answers settle it.
 3: scores and choices may name a child a clique, merges may stand beside their column, a network or clique tree may be
 given. 2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say how
 many rows of a person are counted (in version 1 the unit is always a row)."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.tables import centered
 from margent.release.summary import noisy_records, shares
 from margent.transcript import NoisyMarginal, Transcript
 
@@ -19,7 +20,9 @@ def pair_distances(transcript: Transcript, codes: NDArray[np.int32]) -> list[dic
     """Total variation between each noisy two-way table and the synthetic one, beside that of the noise alone.
 
     With s the noise deviation of a cell, c cells and N noisy records, noise alone gives c s sqrt(2/pi) / (2 N) on
-    average, with deviation s sqrt(c (1 - 2/pi)) / (2 N). The noisy table is taken as it is, negative cells too.
+    average, with deviation s sqrt(c (1 - 2/pi)) / (2 N). The noisy table is taken as it is, negative cells too. Where
+    only the interaction was bought, it is compared with that of the synthetic table: there f = prod (k - 1)/k of the
+    cells can differ freely, which makes noise s sqrt(f) a cell, and the deviation of the sum larger by 1/sqrt(f).
 
     Shapes: one entry a bought pair, the largest excess over the noise first.
     Units: shares of the records.
@@ -27,18 +30,22 @@ def pair_distances(transcript: Transcript, codes: NDArray[np.int32]) -> list[dic
     """
     records = noisy_records(transcript)
     entries = []
-    for answer in transcript.marginals:
+    for answer in (*transcript.marginals, *transcript.interactions):
         if len(answer.clique) == 2:
-            noisy = answer.counts.astype(np.float64) / records
-            distance = 0.5 * float(np.abs(noisy - shares(_synthetic(transcript, answer, codes))).sum())
-            deviation, cells = math.sqrt(answer.variance), answer.counts.size
+            cells, synthetic = answer.counts.size, shares(_synthetic(transcript, answer, codes))
+            noisy, deviation, free = answer.counts.astype(np.float64) / records, math.sqrt(answer.variance), 1.0
+            if answer.interaction:
+                free = math.prod((size - 1) / size for size in answer.counts.shape)
+                noisy, synthetic = centered(noisy / cells), centered(synthetic)
+                deviation *= math.sqrt(free) / cells
+            distance = 0.5 * float(np.abs(noisy - synthetic).sum())
             entries.append(
                 {
                     "columns": answer.clique,
                     "merged": answer.merged,
                     "distance": distance,
                     "noise": 0.5 * cells * deviation * math.sqrt(2 / math.pi) / records,
-                    "plusminus": deviation * math.sqrt(cells * (1 - 2 / math.pi)) / records,
+                    "plusminus": deviation * math.sqrt(cells / free * (1 - 2 / math.pi)) / records,
                 }
             )
     return sorted(entries, key=lambda entry: (entry["noise"] - entry["distance"], entry["columns"]))

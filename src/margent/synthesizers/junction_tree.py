@@ -46,9 +46,8 @@ class JunctionTreeSampling:
         Privacy: none: post-processing.
         Raises: UsageError where the junction tree has too many cells.
         """
-        measured = [
-            answer.clique for answer in transcript.marginals if set(answer.clique) <= set(transcript.domain.names)
-        ]
+        answers = (*transcript.marginals, *transcript.interactions)
+        measured = [answer.clique for answer in answers if set(answer.clique) <= set(transcript.domain.names)]
         structure = transcript.structure
         cliques = structure.cliques if isinstance(structure, CliqueTree) else tuple(measured)
         # Whatever is in no clique is a clique of its own.

@@ -115,7 +115,7 @@ def fitting(known: Evidence, total: float, most_cells: int) -> tuple[Table, ...]
         if tree_cells([*cliques, table.clique], domain) <= most_cells:
             cliques.append(table.clique)
             kept.append(table)
-        else:
+        elif not table.interaction:
             kept += [projected(table, (name,)) for name in table.clique]
     by_clique: dict[Clique, list[Table]] = {}
     for table in kept:
