@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_QUIET ?= --quiet
 
-.PHONY: demo test lint types audit audit-privacy audit-attacks bench clean
+.PHONY: demo test lint types docs audit audit-privacy audit-attacks bench clean
 
 demo: .venv-demo/ready
 	rm -rf margent-demo
@@ -19,6 +19,10 @@ lint: .venv/ready
 types: .venv/ready
 	.venv/bin/mypy
 
+# The site, into docs/_build/html; a warning (a dead link, a page in no list, a word of code that cannot be read) is an error.
+docs: .venv/ready
+	.venv/bin/python -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
+
 # The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, neighbors. Two
 # halves of about the same length; `make --jobs 2 audit` runs them side by side.
 audit: audit-privacy audit-attacks
@@ -34,7 +38,7 @@ audit-attacks: .venv/ready
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install $(PIP_QUIET) --upgrade 'pip>=25.1'
-	.venv/bin/python -m pip install $(PIP_QUIET) --editable . --group test --group lint
+	.venv/bin/python -m pip install $(PIP_QUIET) --editable . --group test --group lint --group docs
 	touch $@
 
 .venv-demo/ready: pyproject.toml
@@ -43,4 +47,4 @@ audit-attacks: .venv/ready
 	touch $@
 
 clean:
-	rm -rf .venv .venv-demo margent-demo
+	rm -rf .venv .venv-demo margent-demo docs/_build docs/proofs docs/project docs/reference/commands.md
