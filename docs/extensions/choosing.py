@@ -1,2 +1,231 @@
-def setup(app):
+"""The pictures and tables of "Choosing epsilon, delta, bins and the unit", from formulas and measured figures.
+
+    python docs/extensions/choosing.py     writes the tables into docs/choosing.md again, after `python bench/choosing.py`
+
+The build draws the pictures each time, the same bytes from the same figures; a test holds page and figures together.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HERE.parent / "bench"), str(HERE.parent / "src")]
+
+from drawing import Frame, Picture  # noqa: E402
+
+PAGE = HERE / "choosing.md"
+PICTURES = HERE / "assets" / "pictures"
+MEASURED = HERE / "assets" / "measured"
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+BEFORE = (0.01, 0.1, 0.5)
+SHARES = ((1.0, "all of it", "blue"), (0.1, "a tenth of it", "green"), (0.01, "a hundredth of it", "orange"))
+COLORS = ("blue", "green", "orange")
+Row = list[str]
+
+
+def belief(before: float, epsilon: float) -> float:
+    """The most that a belief can become: p e^eps / (1 - p + p e^eps)."""
+    return before * math.exp(epsilon) / (1 - before + before * math.exp(epsilon))
+
+
+def plus_minus(epsilon: float, share: float, delta: str = "1e-9", rows: int = 1) -> float:
+    """Two standard deviations of the noise in one count, in records."""
+    from margent import Budget
+
+    budget = Budget(epsilon=epsilon, delta=0, accountant="pure") if delta == "0" else Budget(epsilon=epsilon, delta=delta)
+    law = budget.account.law(budget.total * Fraction(share).limit_denominator(1000), Fraction(rows), Fraction(rows * rows))
+    return 2 * float(law.variance) ** 0.5
+
+
+def records(value: float) -> str:
+    """A number of records as people say it.
+
+    >>> records(10.93), records(1093.2)
+    ('11', '1,090')
+    """
+    digits = max(0, 2 - len(str(round(value)))) if value < 100 else 3 - len(str(round(value)))
+    return f"{round(value, digits):,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def measured(name: str) -> list[dict[str, str]]:
+    """A file that bench/choosing.py wrote."""
+    with (MEASURED / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def percent(text: str) -> str:
+    """A share, as measured, in percent."""
+    return f"{100 * float(text):.1f} %"
+
+
+def belief_table() -> tuple[Row, list[Row]]:
+    """Belief after, by belief before and epsilon."""
+    rows = [[f"{before:.0%}", *(_chance(belief(before, each)) for each in EPSILONS)] for before in BEFORE]
+    return ["thought likely before", *(f"epsilon {each:g}" for each in EPSILONS)], rows
+
+
+def _chance(value: float) -> str:
+    return f"{100 * value:.1f} %" if value < 0.1 or value > 0.99 else f"{100 * value:.0f} %"
+
+
+def noise_table() -> tuple[Row, list[Row]]:
+    """Noise of a count, by epsilon and share of the budget."""
+    rows = [[f"{each:g}", *(f"± {records(plus_minus(each, share))}" for share, _, _ in SHARES)] for each in EPSILONS]
+    return ["epsilon", *(f"a table on which {name} is spent" for _, name, _ in SHARES)], rows
+
+
+def delta_table() -> tuple[Row, list[Row]]:
+    """Noise of a count at epsilon 1, by delta."""
+    shown = [("1e-6", "one in a million"), ("1e-9", "one in a thousand million (the default)"), ("1e-12", "one in a million million")]
+    rows = [[f"{delta} ({words})", f"± {records(plus_minus(1, 0.1, delta))}"] for delta, words in shown]
+    rows.append(["0 (never; `--accountant pure`)", f"± {records(plus_minus(1, 0.1, '0'))}"])
+    return ["delta at epsilon 1", "a count in a table on which a tenth is spent"], rows
+
+
+def error_table() -> tuple[Row, list[Row]]:
+    """Measured error by epsilon."""
+    table = measured("epsilon.csv")
+    by = {(each["epsilon"], each["columns"]): each for each in table}
+    rows = [
+        [epsilon, *(percent(by[epsilon, columns]["margent"]) for columns in "123")]
+        for epsilon in dict.fromkeys(each["epsilon"] for each in table)
+    ]
+    for name, words in (("resample", "another sample of the same people"), ("independent", "no dependence at all")):
+        rows.append([words, *(percent(by[table[0]["epsilon"], columns][name]) for columns in "123")])
+    return ["epsilon", "single columns", "pairs", "sets of three"], rows
+
+
+def bins_table() -> tuple[Row, list[Row]]:
+    """Measured error by number of bins."""
+    table = measured("bins.csv")
+    by = {(each["bins"], each["epsilon"]): each["error"] for each in table}
+    rows = [
+        [bins, f"{60 / int(bins):g}", by[bins, "0.2"], by[bins, "1"]] for bins in dict.fromkeys(each["bins"] for each in table)
+    ]
+    return ["bins", "width of one", "error at epsilon 0.2", "error at epsilon 1"], rows
+
+
+def rows_table() -> tuple[Row, list[Row]]:
+    """Measured error by maxRows."""
+    table = measured("max-rows.csv")
+    rows = [
+        [each["maxRows"], percent(each["rows counted"]), f"× {each['maxRows']}", percent(each["tvd1"]), percent(each["tvd2"])] for each in table
+    ]
+    return ["maxRows", "rows counted", "noise", "error of single columns", "error of pairs"], rows
+
+
+def curves(
+    name: str, title: str, heads: tuple[str, str], ticks: tuple[tuple[float, ...], tuple[float, ...]],
+    lines: list[tuple[str, str, list[tuple[float, float]]]], *, logs: tuple[bool, bool], flat: list[tuple[str, float]] = [],
+    shown: Callable[[float], str] = "{:g}".format,
+) -> Picture:  # fmt: skip
+    """A picture of a few curves; ``flat`` are dashed levels to compare with."""
+    picture = Picture(720, 340, title)
+    xs, ys = ticks
+    frame = Frame(picture, 70, 50, 540, 280, (xs[0], xs[-1]), (ys[0], ys[-1]), log_x=logs[0], log_y=logs[1])
+    frame.axes(xs, ys, heads[0], heads[1], shown)
+    ends = []
+    for words, color, points in lines:
+        for x, y in points:
+            picture.dot(frame.x(x), frame.y(y), color, 2.5)
+        picture.line([(frame.x(x), frame.y(y)) for x, y in points], color)
+        ends.append((frame.y(points[-1][1]), words, color))
+    for words, level in flat:
+        picture.line([(frame.left, frame.y(level)), (frame.right, frame.y(level))], "soft", width=1.5, dash="6 4")
+        ends.append((frame.y(level), words, "soft"))
+    below = -math.inf
+    for y, words, color in sorted(ends):
+        below = max(y, below + 16)
+        picture.text(frame.right + 9, below + 4, words, color=color, kind="bold" if color != "soft" else "")
+    return picture
+
+
+def pictures() -> Iterator[tuple[str, Picture]]:
+    """Every picture of the page, by file name."""
+    fine = [each / 10 for each in range(1, 51)]
+    whole: Callable[[float], str] = "{:.0%}".format
+    yield "belief", curves(
+        "belief", "How far a release can move a belief about one row, by epsilon", ("epsilon", "belief after, at most"),
+        ((0, 1, 2, 3, 4, 5), (0, 0.25, 0.5, 0.75, 1)),
+        [(f"{p:.0%} before", color, [(each, belief(p, each)) for each in [0.0, *fine]]) for p, color in zip(BEFORE, COLORS, strict=True)],
+        logs=(False, False), shown=lambda value: whole(value) if 0 < value < 1 else f"{value:g}",
+    )  # fmt: skip
+    yield "noise", curves(
+        "noise", "Noise of one count, by epsilon and share of the budget", ("epsilon", "± records in one count (two standard deviations)"),
+        ((0.1, 0.2, 0.5, 1, 2, 5), (1, 10, 100, 1000)),
+        [(words, color, [(each, plus_minus(each, share)) for each in EPSILONS]) for share, words, color in SHARES],
+        logs=(True, True),
+    )  # fmt: skip
+    table = measured("epsilon.csv")
+    lines = [
+        (words, color, [(float(each["epsilon"]), float(each["margent"])) for each in table if each["columns"] == columns])
+        for words, color, columns in (("single columns", "blue", "1"), ("pairs", "green", "2"), ("sets of three", "orange", "3"))
+    ]
+    (pair,) = [each for each in table if each["columns"] == "2" and each["epsilon"] == "1"]
+    yield "error", curves(
+        "error", "Measured error of the tutorial's table, by epsilon", ("epsilon", "rows that would have to move for the tables to agree"),
+        ((0.1, 0.2, 0.5, 1, 2, 5), (0, 0.02, 0.04, 0.06, 0.08)), lines, logs=(True, False),
+        flat=[("pairs, another sample", float(pair["resample"])), ("pairs, independent", float(pair["independent"]))],
+        shown=lambda value: f"{value:.0%}" if value < 0.1 and value * 100 % 1 < 1e-9 else f"{value:g}",
+    )  # fmt: skip
+    table = measured("bins.csv")
+    tops = max(float(each["error"]) for each in table)
+    lines = [
+        (f"epsilon {epsilon}", color, [(float(each["bins"]), float(each["error"])) for each in table if each["epsilon"] == epsilon])
+        for epsilon, color in (("0.2", "orange"), ("1", "blue"))
+    ]
+    steps = tuple(round(step * math.ceil(tops * 5) / 20, 3) for step in range(5))
+    counts = tuple(dict.fromkeys(float(each["bins"]) for each in table))
+    yield "bins", curves(
+        "bins", "Measured error of one column within groups, by its number of bins", ("bins", "error, in units of the column (0 to 60)"),
+        (counts, steps), lines, logs=(True, False),
+    )  # fmt: skip
+
+
+TABLES = {
+    "belief": belief_table, "noise": noise_table, "delta": delta_table, "error": error_table, "bins": bins_table, "max-rows": rows_table,
+}  # fmt: skip
+
+
+def markdown(head: Row, rows: list[Row]) -> str:
+    """A table as Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def with_tables(page: str) -> str:
+    """The page with every table between its two comments made anew."""
+
+    def turned(match: re.Match[str]) -> str:
+        return f"<!-- figures: {match[1]} -->\n\n{markdown(*TABLES[match[1]]())}\n\n<!-- end -->"
+
+    return re.sub(r"<!-- figures: (\S+) -->\n.*?<!-- end -->", turned, page, flags=re.DOTALL)
+
+
+def drawn() -> None:
+    """Write the pictures, leaving alone those that stand there already."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for name, picture in pictures():
+        file, text = PICTURES / f"{name}.svg", picture.svg()
+        if not file.exists() or file.read_text("utf-8") != text:
+            file.write_text(text, "utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Sphinx's entry."""
+    app.connect("config-inited", lambda app, config: drawn())
     return {"parallel_read_safe": True}
+
+
+if __name__ == "__main__":
+    drawn()
+    for page in (PAGE, HERE / "one-row-per-patient.md"):
+        page.write_text(with_tables(page.read_text("utf-8")), "utf-8")
