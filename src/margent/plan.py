@@ -12,7 +12,7 @@ from margent.collectors.stage import Stage, widest_law
 from margent.counts.capacity import TEXT_BYTES, contribution_bytes
 from margent.counts.kernel import MAX_CELLS
 from margent.errors import PlanError
-from margent.methods import Method
+from margent.methods import DEFAULT_METHOD, Method, method_named
 from margent.privacy.budget import Budget
 from margent.privacy.curator import CELLS_AT_ONCE
 from margent.privacy.noise import require_drawable
@@ -203,13 +203,18 @@ class Plan:
 
 
 def make_plan(
-    schema: Schema, budget: Budget, method: Method, rows: int | None = None, people: int | None = None
+    schema: Schema,
+    budget: Budget,
+    method: Method | str = DEFAULT_METHOD,
+    rows: int | None = None,
+    people: int | None = None,
 ) -> Plan:
-    """Plan a run of ``method`` on any table of this schema, with about so many ``people`` where they are the unit.
+    """Plan a run of ``method`` (or the one of that name) on any table of this schema, with about so many ``people`` where they are the unit.
 
     Privacy: none: no data is read.
-    Raises: UsageError where the budget's relation does not go with the schema's unit.
+    Raises: UsageError where the budget's relation does not go with the schema's unit, or no method has the name.
     """
+    method = method_named(method) if isinstance(method, str) else method
     budget = budget.protecting(schema.person_rows)
     domain = Codec(planned(schema)).domain
     stages = _stages(schema, domain, budget, method)
