@@ -45,7 +45,9 @@ def prose(text: str) -> list[str]:
 
 def options(command: click.Command, context: click.Context) -> list[str]:
     """The options as a table, words and defaults as the help gives them."""
-    records = [record for each in command.params if (record := each.get_help_record(context))]
+    records = [record for each in command.params if isinstance(each, click.Option) and (record := each.get_help_record(context))]
+    if not records:
+        return []
     cells = [(f"`{name}`", text.replace("|", "\\|").replace("<", "&lt;")) for name, text in records]
     return ["| option | what it does |\n|---|---|\n" + "\n".join(f"| {name} | {text} |" for name, text in cells)]
 
@@ -59,7 +61,7 @@ def reference() -> str:
         context = click.Context(command, info_name=" ".join(words), help_option_names=["-h", "--help"])
         usage = " ".join([" ".join(words), *command.collect_usage_pieces(context)])
         level = "##" if len(words) <= 2 else "###"
-        parts += [f"{level} `{' '.join(words)}`", *prose(command.help or ""), f"```text\n{usage}\n```"]
+        parts += [f"{level} `{' '.join(words)}`", f"```text\n{usage}\n```", *prose(command.help or "")]
         if isinstance(command, click.Group):
             below = [f"[`{name}`](#{'-'.join([*words, name])})" for name in sorted(command.commands)]
             parts.append("Commands: " + ", ".join(below) + ".")

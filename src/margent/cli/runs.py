@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse, before the charge, a table with malformed records or cells that the schema does not list. "
+    help="Refuse, before anything is spent, a table with malformed records or cells that the schema does not list. "
     "DATA-DEPENDENT: the refusal tells something of the rows that no budget pays for.",
 )
 @click.option(

@@ -7,7 +7,7 @@ import click
 from margent.cli.console import say, say_json
 
 
-@click.command(short_help="Check noise, charges and randomness on this machine.")
+@click.command(short_help="Check noise, prices and randomness on this machine.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def selftest(as_json: bool) -> None:
     """Check on this very machine that the privacy promise is kept; reads no table, takes under a minute.
