@@ -14,6 +14,7 @@ from margent.report.pages import page, percent
 YARDSTICKS = 2
 """The first tables of a document are the resample and the independent table."""
 COLUMNS_SHOWN = 20
+PAIRS_SHOWN = 30
 MARGINALS_SHOWN = 12
 _GOOD = {"lower": "low", "higher": "high", "nearer": "like independent"}
 
@@ -118,6 +119,12 @@ def _one_ways(entries: Any, names: Sequence[str]) -> Any:
                 "svg": charts.overlay(entry["real"], entry["tables"][YARDSTICKS:], words),
                 "first": _short(entry["labels"][0]),
                 "last": _short(entry["labels"][-1]) if len(entry["labels"]) > 1 else "",
+                "numbers": [
+                    (_short(label), values)
+                    for label, *values in zip(
+                        entry["labels"], entry["real"], *entry["tables"][YARDSTICKS:], strict=True
+                    )
+                ],
                 "distances": own,
                 "resample": entry["distances"][0],
             }
@@ -152,8 +159,19 @@ def _pairs(document: Document, names: Sequence[str]) -> Any:
         "maps": maps,
         "chosen": len(found["cliques"]),
         "possible": found["possible"],
+        "numbers": _largest(document, found["cliques"], distances),
         "by_column": _by_column(document, found["cliques"], distances),
     }
+
+
+def _largest(document: Document, cliques: Sequence[Sequence[int]], distances: Any) -> list[tuple[list[str], Any]]:
+    """The pairs whose error is largest in any table: the names of the columns, the tables' errors, the resample's."""
+    names = [column["name"] for column in document["columns"]]
+    order = np.argsort(-distances[YARDSTICKS:].max(axis=0), kind="stable")[:PAIRS_SHOWN]
+    return [
+        ([names[column] for column in cliques[place]], [*distances[YARDSTICKS:, place].tolist(), distances[0, place]])
+        for place in order.tolist()
+    ]
 
 
 def _by_column(document: Document, cliques: Sequence[Sequence[int]], distances: Any) -> list[dict[str, Any]]:
@@ -210,8 +228,15 @@ def _widths(document: Document) -> Any:
             series.append((style, [((place + 0.5) * step, point["error"]) for place, point in enumerate(points)]))
             ticks = [((place + 0.5) * step, f"{100 * point['width']:g} %") for place, point in enumerate(points)]
             top = max(top, *(point["error"] for point in points))
+    if not series:
+        return ""
     labels = (percent(top), percent(top / 2), "0")
-    return charts.lines(series, ticks, "Mean absolute error of range queries by width", labels=labels) if series else ""
+    found = [{point["width"]: point["error"] for point in each["details"].get("byWidth", [])} for each in metric["scores"]]
+    widths = sorted({width for each in found for width in each})
+    return {
+        "chart": charts.lines(series, ticks, "Mean absolute error of range queries by width", labels=labels),
+        "numbers": [(f"{100 * width:g} %", [each.get(width) for each in found]) for width in widths],
+    }
 
 
 def _learning(document: Document) -> list[dict[str, Any]]:
