@@ -13,8 +13,8 @@ test: .venv/ready
 	.venv/bin/python -m pytest --doctest-modules src docs --doctest-glob='*.md' -p no:randomly
 
 lint: .venv/ready
-	.venv/bin/ruff check src tests bench
-	.venv/bin/ruff format --check src tests bench
+	.venv/bin/ruff check src tests bench examples docs/conf.py docs/extensions
+	.venv/bin/ruff format --check src tests bench examples docs/conf.py docs/extensions
 
 types: .venv/ready
 	.venv/bin/mypy

@@ -1,10 +1,10 @@
 """What the page "Choosing epsilon, delta, bins and the unit" shows, measured again.
 
-    python bench/choosing.py                           epsilon and bins, on the table of the tutorial (a minute or two)
-    python bench/choosing.py --stays FOLDER            maxRows, on a table whose schema names a person (FOLDER: table, schema.json)
+    python bench/choosing.py                    epsilon and bins, on the table of the tutorial (a minute or two)
+    python bench/choosing.py --stays FOLDER     maxRows; FOLDER holds a table and a schema.json that names a person
 
-Figures are written to docs/assets/measured/*.csv, from which the build of the site draws; noise is exact and has no seed, so
-they differ a little every time. Both tables are public.
+Figures are written to docs/assets/measured/*.csv, from which the build of the site draws; noise is exact and has no
+seed, so they differ a little every time. Both tables are public.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def tutorial() -> tuple[pa.Table, dict[str, Any]]:
     page = (ROOT / "docs" / "start-here.md").read_text()
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
     names: dict[str, Any] = {}
-    exec(code.replace('table.to_csv("visits.csv", index=False)', ""), names)  # noqa: S102  (our own page)
+    exec(code.replace('table.to_csv("visits.csv", index=False)', ""), names)
     document = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[0])
     return pa.Table.from_pandas(names["table"], preserve_index=False), document
 
@@ -91,7 +91,12 @@ def by_bins(draws: int) -> None:
             for _ in range(draws):
                 made = synthesize(table, schema, budget=Budget(epsilon=epsilon)).to_pandas()
                 errors.append(
-                    np.mean([area(real.chronic[real.health == each], made.chronic[made.health == each]) for each in ("poor", "fair", "good", "excellent")])
+                    np.mean(
+                        [
+                            area(real.chronic[real.health == each], made.chronic[made.health == each])
+                            for each in ("poor", "fair", "good", "excellent")
+                        ]
+                    )
                 )
             rows.append([bins, f"{60 / bins:g}", epsilon, f"{np.mean(errors):.3f}", f"{np.std(errors):.3f}"])
     written("bins.csv", ["bins", "width", "epsilon", "error", "spread"], rows)
@@ -124,13 +129,25 @@ def by_rows(folder: Path, most_codes: int, chosen: list[int]) -> None:
             + [f"{spent:.0f}"]
         )
         print(rows[-1], flush=True)
-    heads = ["maxRows", "rows counted", "tvd1", "tvd1 resample", "tvd1 independent", "tvd2", "tvd2 resample", "tvd2 independent", "CPU s"]
+    heads = [
+        "maxRows",
+        "rows counted",
+        "tvd1",
+        "tvd1 resample",
+        "tvd1 independent",
+        "tvd2",
+        "tvd2 resample",
+        "tvd2 independent",
+        "CPU s",
+    ]
     written("max-rows.csv", heads, rows)
 
 
 def column_of(path: Path, schema: Schema, name: str) -> np.ndarray:
     with open_table(path, schema) as source:
-        return np.concatenate([np.asarray(batch.column(name).to_pylist(), dtype=object) for batch in source.batches()]).astype(str)
+        return np.concatenate(
+            [np.asarray(batch.column(name).to_pylist(), dtype=object) for batch in source.batches()]
+        ).astype(str)
 
 
 def main() -> None:

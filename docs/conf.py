@@ -20,6 +20,7 @@ extensions = [
     "commands",  # the command reference, from the commands' own help
     "names",  # docstrings of the Python reference
     "choosing",  # the pictures and tables of "Choosing"
+    "signs",  # the theme's signs, for those who listen
 ]
 exclude_patterns = ["_build", "extensions", "conftest.py"]
 html_theme = "furo"

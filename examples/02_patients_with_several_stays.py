@@ -2,8 +2,8 @@
 
     python examples/02_patients_with_several_stays.py
 
-What to see: at most two stays of a patient are counted, whole patients are protected, and the synthetic stays come grouped
-under ids that belong to nobody.
+What to see: at most two stays of a patient are counted, whole patients are protected, and the synthetic stays come
+grouped under ids that belong to nobody.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python examples/04_compare_methods.py
 
-Choosing by scores on the private table would be a release of its own, which no budget pays for. So the comparison uses a public
-table: here the RAND Health Insurance Experiment from statsmodels (pip install 'margent[demo]').
+Choosing by scores on the private table would be a release of its own, which no budget pays for. So the comparison uses
+a public table: here the RAND Health Insurance Experiment from statsmodels (pip install 'margent[demo]').
 """
 
 from __future__ import annotations

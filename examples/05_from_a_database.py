@@ -2,7 +2,7 @@
 
     python examples/05_from_a_database.py
 
-The join and the sum to one row per person are the database's work; Margent reads the finished relation and gives one back.
+The join and the sum to one row per person are the database's work; Margent reads the finished relation.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 
     database.execute("CREATE TABLE synthetic AS SELECT * FROM 'people-release/synthetic.parquet'")
     for name, source in (("real", f"({PEOPLE})"), ("synthetic", "synthetic")):
-        question = f"SELECT count(*), avg(visits), avg((emergency = 'yes')::INTEGER) FROM {source}"  # noqa: S608  (our own names)
+        question = f"SELECT count(*), avg(visits), avg((emergency = 'yes')::INTEGER) FROM {source}"
         rows, visits, emergency = database.execute(question).fetchone() or (0, 0, 0)
         print(f"{name}: {rows:,} people, {visits:.2f} visits each, {emergency:.1%} with an emergency")
 

@@ -1,6 +1,6 @@
 """The pictures and tables of "Choosing epsilon, delta, bins and the unit", from formulas and measured figures.
 
-    python docs/extensions/choosing.py     writes the tables into docs/choosing.md again, after `python bench/choosing.py`
+    python docs/extensions/choosing.py     writes the tables of the pages again, after bench/choosing.py
 
 The build draws the pictures each time, the same bytes from the same figures; a test holds page and figures together.
 """
@@ -11,7 +11,8 @@ import csv
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,28 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 BEFORE = (0.01, 0.1, 0.5)
 SHARES = ((1.0, "all of it", "blue"), (0.1, "a tenth of it", "green"), (0.01, "a hundredth of it", "orange"))
 COLORS = ("blue", "green", "orange")
+COUNTED = ("single columns", "pairs", "sets of three")
 Row = list[str]
+Line = tuple[str, str, list[tuple[float, float]]]
+
+
+def whole(share: float) -> str:
+    """A share as a whole percentage.
+
+    >>> whole(0.25)
+    '25%'
+    """
+    return f"{share:.0%}"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One side of a picture."""
+
+    name: str
+    ticks: tuple[float, ...]
+    log: bool = False
+    shown: Callable[[float], str] = "{:g}".format
 
 
 def belief(before: float, epsilon: float) -> float:
@@ -40,8 +62,12 @@ def plus_minus(epsilon: float, share: float, delta: str = "1e-9", rows: int = 1)
     """Two standard deviations of the noise in one count, in records."""
     from margent import Budget
 
-    budget = Budget(epsilon=epsilon, delta=0, accountant="pure") if delta == "0" else Budget(epsilon=epsilon, delta=delta)
-    law = budget.account.law(budget.total * Fraction(share).limit_denominator(1000), Fraction(rows), Fraction(rows * rows))
+    budget = (
+        Budget(epsilon=epsilon, delta=0, accountant="pure") if delta == "0" else Budget(epsilon=epsilon, delta=delta)
+    )
+    law = budget.account.law(
+        budget.total * Fraction(share).limit_denominator(1000), Fraction(rows), Fraction(rows * rows)
+    )
     return 2 * float(law.variance) ** 0.5
 
 
@@ -84,7 +110,11 @@ def noise_table() -> tuple[Row, list[Row]]:
 
 def delta_table() -> tuple[Row, list[Row]]:
     """Noise of a count at epsilon 1, by delta."""
-    shown = [("1e-6", "one in a million"), ("1e-9", "one in a thousand million (the default)"), ("1e-12", "one in a million million")]
+    shown = [
+        ("1e-6", "one in a million"),
+        ("1e-9", "one in a thousand million (the default)"),
+        ("1e-12", "one in a million million"),
+    ]
     rows = [[f"{delta} ({words})", f"± {records(plus_minus(1, 0.1, delta))}"] for delta, words in shown]
     rows.append(["0 (never; `--accountant pure`)", f"± {records(plus_minus(1, 0.1, '0'))}"])
     return ["delta at epsilon 1", "a count in a table on which a tenth is spent"], rows
@@ -100,7 +130,7 @@ def error_table() -> tuple[Row, list[Row]]:
     ]
     for name, words in (("resample", "another sample of the same people"), ("independent", "no dependence at all")):
         rows.append([words, *(percent(by[table[0]["epsilon"], columns][name]) for columns in "123")])
-    return ["epsilon", "single columns", "pairs", "sets of three"], rows
+    return ["epsilon", *COUNTED], rows
 
 
 def bins_table() -> tuple[Row, list[Row]]:
@@ -108,7 +138,8 @@ def bins_table() -> tuple[Row, list[Row]]:
     table = measured("bins.csv")
     by = {(each["bins"], each["epsilon"]): each["error"] for each in table}
     rows = [
-        [bins, f"{60 / int(bins):g}", by[bins, "0.2"], by[bins, "1"]] for bins in dict.fromkeys(each["bins"] for each in table)
+        [bins, f"{60 / int(bins):g}", by[bins, "0.2"], by[bins, "1"]]
+        for bins in dict.fromkeys(each["bins"] for each in table)
     ]
     return ["bins", "width of one", "error at epsilon 0.2", "error at epsilon 1"], rows
 
@@ -117,25 +148,34 @@ def rows_table() -> tuple[Row, list[Row]]:
     """Measured error by maxRows."""
     table = measured("max-rows.csv")
     rows = [
-        [each["maxRows"], percent(each["rows counted"]), f"× {each['maxRows']}", percent(each["tvd1"]), percent(each["tvd2"])] for each in table
+        [
+            each["maxRows"],
+            percent(each["rows counted"]),
+            f"× {each['maxRows']}",
+            percent(each["tvd1"]),
+            percent(each["tvd2"]),
+        ]
+        for each in table
     ]
     return ["maxRows", "rows counted", "noise", "error of single columns", "error of pairs"], rows
 
 
 def curves(
-    name: str, title: str, heads: tuple[str, str], ticks: tuple[tuple[float, ...], tuple[float, ...]],
-    lines: list[tuple[str, str, list[tuple[float, float]]]], *, logs: tuple[bool, bool], flat: list[tuple[str, float]] = [],
-    shown: Callable[[float], str] = "{:g}".format,
-) -> Picture:  # fmt: skip
+    title: str,
+    axes: tuple[Axis, Axis],
+    lines: Sequence[Line],
+    flat: Sequence[tuple[str, float]] = (),
+) -> Picture:
     """A picture of a few curves; ``flat`` are dashed levels to compare with."""
     picture = Picture(720, 340, title)
-    xs, ys = ticks
-    frame = Frame(picture, 70, 50, 540, 280, (xs[0], xs[-1]), (ys[0], ys[-1]), log_x=logs[0], log_y=logs[1])
-    frame.axes(xs, ys, heads[0], heads[1], shown)
+    x_axis, y_axis = axes
+    spans = [(axis.ticks[0], axis.ticks[-1]) for axis in axes]
+    frame = Frame(picture, 70, 50, 540, 280, spans[0], spans[1], log_x=x_axis.log, log_y=y_axis.log)
+    frame.axes(x_axis.ticks, y_axis.ticks, x_axis.name, y_axis.name, y_axis.shown)
     ends = []
     for words, color, points in lines:
         for x, y in points:
-            if x in (EPSILONS if len(points) > 20 else [each for each, _ in points]):
+            if len(points) < 20 or x in EPSILONS:
                 picture.dot(frame.x(x), frame.y(y), color, 2.5)
         picture.line([(frame.x(x), frame.y(y)) for x, y in points], color)
         ends.append((frame.y(points[-1][1]), words, color))
@@ -150,50 +190,75 @@ def curves(
 
 
 def pictures() -> Iterator[tuple[str, Picture]]:
-    """Every picture of the page, by file name."""
-    fine = [each / 10 for each in range(1, 51)]
-    whole: Callable[[float], str] = "{:.0%}".format
-    yield "belief", curves(
-        "belief", "How far a release can move a belief about one row, by epsilon", ("epsilon", "belief after, at most"),
-        ((0, 1, 2, 3, 4, 5), (0, 0.25, 0.5, 0.75, 1)),
-        [(f"{p:.0%} before", color, [(each, belief(p, each)) for each in [0.0, *fine]]) for p, color in zip(BEFORE, COLORS, strict=True)],
-        logs=(False, False), shown=lambda value: whole(value) if 0 < value < 1 else f"{value:g}",
-    )  # fmt: skip
-    yield "noise", curves(
-        "noise", "Noise of one count, by epsilon and share of the budget", ("epsilon", "± records in one count (two standard deviations)"),
-        ((0.1, 0.2, 0.5, 1, 2, 5), (1, 10, 100, 1000)),
-        [(words, color, [(each, plus_minus(each, share)) for each in EPSILONS]) for share, words, color in SHARES],
-        logs=(True, True),
-    )  # fmt: skip
+    """Every picture of the pages, by file name."""
+    by_epsilon = Axis("epsilon", (0.1, 0.2, 0.5, 1, 2, 5), log=True)
+    fine = [each / 10 for each in range(51)]
+    yield (
+        "belief",
+        curves(
+            "How far a release can move a belief about one row, by epsilon",
+            (Axis("epsilon", (0, 1, 2, 3, 4, 5)), Axis("belief after, at most", (0, 0.25, 0.5, 0.75, 1), shown=whole)),
+            [
+                (f"{before:.0%} before", color, [(each, belief(before, each)) for each in fine])
+                for before, color in zip(BEFORE, COLORS, strict=True)
+            ],
+        ),
+    )
+    yield (
+        "noise",
+        curves(
+            "Noise of one count, by epsilon and share of the budget",
+            (by_epsilon, Axis("± records in one count (two standard deviations)", (1, 10, 100, 1000), log=True)),
+            [(words, color, [(each, plus_minus(each, share)) for each in EPSILONS]) for share, words, color in SHARES],
+        ),
+    )
     table = measured("epsilon.csv")
-    lines = [
-        (words, color, [(float(each["epsilon"]), float(each["margent"])) for each in table if each["columns"] == columns])
-        for words, color, columns in (("single columns", "blue", "1"), ("pairs", "green", "2"), ("sets of three", "orange", "3"))
-    ]
     (pair,) = [each for each in table if each["columns"] == "2" and each["epsilon"] == "1"]
-    yield "error", curves(
-        "error", "Measured error of the tutorial's table, by epsilon", ("epsilon", "rows that would have to move for the tables to agree"),
-        ((0.1, 0.2, 0.5, 1, 2, 5), (0, 0.02, 0.04, 0.06, 0.08)), lines, logs=(True, False),
-        flat=[("pairs, another sample", float(pair["resample"])), ("pairs, independent", float(pair["independent"]))],
-        shown=lambda value: f"{value:.0%}" if value < 0.1 and value * 100 % 1 < 1e-9 else f"{value:g}",
-    )  # fmt: skip
+    yield (
+        "error",
+        curves(
+            "Measured error of the tutorial's table, by epsilon",
+            (
+                by_epsilon,
+                Axis("rows that would have to move for the tables to agree", (0, 0.02, 0.04, 0.06, 0.08), shown=whole),
+            ),
+            [
+                (words, color, _points(table, "columns", columns, "epsilon", "margent"))
+                for words, color, columns in zip(COUNTED, COLORS, "123", strict=True)
+            ],
+            [("pairs, another sample", float(pair["resample"])), ("pairs, independent", float(pair["independent"]))],
+        ),
+    )
     table = measured("bins.csv")
-    tops = max(float(each["error"]) for each in table)
-    lines = [
-        (f"epsilon {epsilon}", color, [(float(each["bins"]), float(each["error"])) for each in table if each["epsilon"] == epsilon])
-        for epsilon, color in (("0.2", "orange"), ("1", "blue"))
-    ]
-    steps = tuple(round(step * math.ceil(tops * 5) / 20, 3) for step in range(5))
-    counts = tuple(dict.fromkeys(float(each["bins"]) for each in table))
-    yield "bins", curves(
-        "bins", "Measured error of one column within groups, by its number of bins", ("bins", "error, in units of the column (0 to 60)"),
-        (counts, steps), lines, logs=(True, False),
-    )  # fmt: skip
+    most = math.ceil(max(float(each["error"]) for each in table) * 5) / 5
+    yield (
+        "bins",
+        curves(
+            "Measured error of one column within groups, by its number of bins",
+            (
+                Axis("bins", tuple(dict.fromkeys(float(each["bins"]) for each in table)), log=True),
+                Axis("error, in units of the column (0 to 60)", tuple(round(most * step / 4, 3) for step in range(5))),
+            ),
+            [
+                (f"epsilon {epsilon}", color, _points(table, "epsilon", epsilon, "bins", "error"))
+                for epsilon, color in (("0.2", "orange"), ("1", "blue"))
+            ],
+        ),
+    )
+
+
+def _points(table: list[dict[str, str]], key: str, value: str, x: str, y: str) -> list[tuple[float, float]]:
+    return [(float(each[x]), float(each[y])) for each in table if each[key] == value]
 
 
 TABLES = {
-    "belief": belief_table, "noise": noise_table, "delta": delta_table, "error": error_table, "bins": bins_table, "max-rows": rows_table,
-}  # fmt: skip
+    "belief": belief_table,
+    "noise": noise_table,
+    "delta": delta_table,
+    "error": error_table,
+    "bins": bins_table,
+    "max-rows": rows_table,
+}
 
 
 def markdown(head: Row, rows: list[Row]) -> str:

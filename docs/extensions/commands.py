@@ -12,8 +12,9 @@ PAGE = Path(__file__).resolve().parents[1] / "reference" / "commands.md"
 
 BEGIN = """# Commands
 
-Every command and option, as `margent COMMAND --help` prints them; this page is made from the same text. Names in capitals are yours to
-replace. Exit codes: 0 done, 1 a bug, 2 usage, 3 schema or file unreadable, 4 budget refused, 5 plan too large, 130 interrupted.
+Every command and option, as `margent COMMAND --help` prints them; this page is made from the same text. Names in
+capitals are yours to replace. Exit codes: 0 done, 1 a bug, 2 usage, 3 schema or file unreadable, 4 budget refused, 5
+plan too large, 130 interrupted.
 """
 
 
@@ -45,7 +46,11 @@ def prose(text: str) -> list[str]:
 
 def options(command: click.Command, context: click.Context) -> list[str]:
     """The options as a table, words and defaults as the help gives them."""
-    records = [record for each in command.params if isinstance(each, click.Option) and (record := each.get_help_record(context))]
+    records = [
+        record
+        for each in command.params
+        if isinstance(each, click.Option) and (record := each.get_help_record(context))
+    ]
     if not records:
         return []
     cells = [(f"`{name}`", text.replace("|", "\\|").replace("<", "&lt;")) for name, text in records]

@@ -76,8 +76,8 @@ def proofs_index() -> str:
     lines = [f"- [{page.read_text('utf-8').partition(chr(10))[0].lstrip('# ')}](/proofs/{page.name})" for page in pages]
     names = "\n".join(page.stem for page in pages)
     return (
-        "# Proofs\n\nEvery figure of the promise rests on one of these pages. They are written for a reader who wants to check "
-        "them; each names the tests that check it by enumeration.\n\n"
+        "# Proofs\n\nEvery figure of the promise rests on one of these pages. They are written for a reader who "
+        "wants to check them; each names the tests that check it by enumeration.\n\n"
         + "\n".join(lines)
         + f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
     )

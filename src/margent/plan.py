@@ -209,7 +209,9 @@ def make_plan(
     rows: int | None = None,
     people: int | None = None,
 ) -> Plan:
-    """Plan a run of ``method`` (or the one of that name) on any table of this schema, with about so many ``people`` where they are the unit.
+    """Plan a run of ``method``, or the one of that name, on any table of this schema.
+
+    Units: ``rows`` to be written, and about so many ``people`` where they are the unit.
 
     Privacy: none: no data is read.
     Raises: UsageError where the budget's relation does not go with the schema's unit, or no method has the name.

@@ -38,7 +38,10 @@ def patients(said: str, folder: Path) -> None:
     assert "every person, as told apart by the column 'patient'" in said
     assert "stays under one id: 1 to 2" in said
     assert abs(number(said, "counted; synthetic:") - number(said, "of which")) < 500
-    heart, surgery = number(said, "synthetic: nights in heart"), number(said[said.rindex("synthetic: nights") :], "in surgery")
+    heart, surgery = (
+        number(said, "synthetic: nights in heart"),
+        number(said[said.rindex("synthetic: nights") :], "in surgery"),
+    )
     assert heart > surgery + 2, "the wards are told apart"
 
 
@@ -49,7 +52,9 @@ def questions(said: str, folder: Path) -> None:
 
 
 def compared(said: str, folder: Path) -> None:
-    errors = {name: [float(low), float(high)] for name, low, high in re.findall(r"  (\w+) +(\.?\d[\d.]*) (\d[\d.]*)", said)}
+    errors = {
+        name: [float(low), float(high)] for name, low, high in re.findall(r"  (\w+) +(\.?\d[\d.]*) (\d[\d.]*)", said)
+    }
     assert set(errors) == {"dense", "privsyn", "privbayes", "independent"}
     assert errors["dense"][1] < errors["dense"][0] < errors["independent"][0]
     assert len(list((folder / "methods").iterdir())) == 2
@@ -66,7 +71,11 @@ def budget(said: str, folder: Path) -> None:
     assert "2024: refused" in said
     assert said.count("rows") == 3
     assert 0 < number(said, "of the cap,") < 20
-    assert sorted(path.name for path in folder.glob("registry-*")) == ["registry-2021", "registry-2022", "registry-2023"]
+    assert sorted(path.name for path in folder.glob("registry-*")) == [
+        "registry-2021",
+        "registry-2022",
+        "registry-2023",
+    ]
 
 
 CHECKS: dict[str, Callable[[str, Path], None]] = {
@@ -116,4 +125,6 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_notebook_is_kept_without_outputs() -> None:
     cells = json.loads((FOLDER / "analyst.ipynb").read_text())["cells"]
     assert [cell["cell_type"] for cell in cells].count("code") >= 5
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code")
+    assert all(
+        cell["outputs"] == [] and cell["execution_count"] is None for cell in cells if cell["cell_type"] == "code"
+    )

@@ -126,7 +126,8 @@ def test_a_page_that_does_not_work_is_noticed(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_is_parsed() -> None:
-    page = "A.\n\n<!-- exit: 4 -->\n```sh\n# why\nmargent x\n```\n\n*Not run by the tests: it needs a server of yours.*\n\n```sh\npsql\n```\n"
+    page = "A.\n\n<!-- exit: 4 -->\n```sh\n# why\nmargent x\n```\n\n"
+    page += "*Not run by the tests: it needs a server of yours.*\n\n```sh\npsql\n```\n"
     first, second = snippets(page)
     assert (first.exit_code, commands(first.text), first.not_run) == (4, "margent x\n", None)
     assert second.not_run == "it needs a server of yours."

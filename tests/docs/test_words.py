@@ -31,6 +31,7 @@ def extension(name: str) -> ModuleType:
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     before = list(sys.path)
     try:
         spec.loader.exec_module(module)

@@ -25,7 +25,22 @@ from margent.report.inspection import inspection_page
 from margent.report.sweep import sweep_page
 
 TEMPLATES = Path(margent.__file__).parent / "report" / "templates"
-VOID = {"meta", "link", "br", "hr", "img", "input", "path", "rect", "line", "circle", "polyline", "wbr", "source", "col"}
+VOID = {
+    "meta",
+    "link",
+    "br",
+    "hr",
+    "img",
+    "input",
+    "path",
+    "rect",
+    "line",
+    "circle",
+    "polyline",
+    "wbr",
+    "source",
+    "col",
+}
 Attributes = Mapping[str, str | None]
 
 
@@ -74,8 +89,12 @@ class Reading(HTMLParser):
 
     def hidden(self, attributes: Attributes) -> bool:
         """Whether the picture, or what it stands in, is for the eye alone."""
-        return attributes.get("aria-hidden") == "true" or any(
-            each.get("aria-hidden") == "true" or each.get("aria-label") for tag, each in self.open if tag in ("button", "a", "label", "span", "div")
+        if attributes.get("aria-hidden") == "true" or "display: none" in (attributes.get("style") or ""):
+            return True
+        named = ("button", "a", "label", "span", "div")
+        return any(
+            tag == "symbol" or each.get("aria-hidden") == "true" or (tag in named and each.get("aria-label"))
+            for tag, each in self.open
         )
 
     def picture(self, attributes: Attributes) -> None:
@@ -90,13 +109,13 @@ class Reading(HTMLParser):
                 return
 
 
-def read(page: str, *, skip: bool = True) -> Reading:
-    """The page read, with all its faults."""
+def read(page: str, *, theme: bool = False) -> Reading:
+    """The page read, with all its faults; the site's ``theme`` has no element `main`, but a role."""
     reading = Reading()
     reading.feed(page)
     if reading.language != "en":
         reading.faults.append("no language")
-    if reading.tags.get("title") is None or reading.tags.get("main", 0) != 1:
+    if reading.tags.get("title") is None or (reading.tags.get("main", 0) != 1 and not theme):
         reading.faults.append("no title, or not one main part")
     if reading.headings.count(1) != 1 or reading.headings[0] != 1:
         reading.faults.append(f"not one heading above all others: {reading.headings}")
@@ -107,7 +126,7 @@ def read(page: str, *, skip: bool = True) -> Reading:
     if doubled:
         reading.faults.append(f"ids twice: {doubled}")
     first = reading.links[0].get("href", "") if reading.links else ""
-    if skip and (not str(first).startswith("#") or str(first)[1:] not in reading.ids):
+    if not str(first).startswith("#") or str(first)[1:] not in reading.ids:
         reading.faults.append("the first link does not lead to the content")
     if reading.tags.get("table", 0) and reading.heads == 0:
         reading.faults.append("tables without heads")
@@ -119,7 +138,9 @@ def pages() -> dict[str, str]:
     """One of each, of a table with dependence, so that every section is there."""
     rng = np.random.default_rng(7)
     age = rng.integers(0, 100, 1500)
-    table = pa.table({"age": age, "sex": rng.choice(["F", "M"], 1500), "ill": np.where(rng.random(1500) < age / 150, "yes", "no")})
+    table = pa.table(
+        {"age": age, "sex": rng.choice(["F", "M"], 1500), "ill": np.where(rng.random(1500) < age / 150, "yes", "no")}
+    )
     fields = [Integer("age", 0, 99, bins=10), Category("sex", ["F", "M"]), Category("ill", ["no", "yes"])]
     schema = Schema(fields, unit="row", name="people")
     release = synthesize(table, schema, budget=Budget(epsilon=8), seed=1)
@@ -194,7 +215,10 @@ def contrast(one: str, other: str) -> float:
 
 def mixed(color: str, paper: str, opacity: float) -> str:
     """What a color of some opacity looks like on paper."""
-    parts = [round(opacity * int(color[place : place + 2], 16) + (1 - opacity) * int(paper[place : place + 2], 16)) for place in (1, 3, 5)]
+    parts = [
+        round(opacity * int(color[place : place + 2], 16) + (1 - opacity) * int(paper[place : place + 2], 16))
+        for place in (1, 3, 5)
+    ]
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 

@@ -231,7 +231,9 @@ def _widths(document: Document) -> Any:
     if not series:
         return ""
     labels = (percent(top), percent(top / 2), "0")
-    found = [{point["width"]: point["error"] for point in each["details"].get("byWidth", [])} for each in metric["scores"]]
+    found = [
+        {point["width"]: point["error"] for point in each["details"].get("byWidth", [])} for each in metric["scores"]
+    ]
     widths = sorted({width for each in found for width in each})
     return {
         "chart": charts.lines(series, ticks, "Mean absolute error of range queries by width", labels=labels),
