@@ -100,7 +100,7 @@ def test_what_the_page_says_can_be_done(
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
     reasons = [each.not_run for page in PAGES for each in snippets(page.read_text()) if each.not_run]
     assert len(reasons) <= MOST_NOT_RUN
-    assert all(len(reason) > 15 for reason in reasons)
+    assert all(len(reason) > 10 for reason in reasons)
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
