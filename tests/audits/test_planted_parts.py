@@ -7,10 +7,21 @@ from types import ModuleType
 
 import pytest
 
-from tests.audits import gates_purchases, gates_questions, planted_purchases, planted_questions
+from tests.audits import (
+    gates_noise,
+    gates_purchases,
+    gates_questions,
+    planted_noise,
+    planted_purchases,
+    planted_questions,
+)
 from tests.audits.planted_purchases import Gate, Plant
 
-PARTS = [(gates_purchases, planted_purchases.BUGS), (gates_questions, planted_questions.BUGS)]
+PARTS = [
+    (gates_purchases, planted_purchases.BUGS),
+    (gates_questions, planted_questions.BUGS),
+    (gates_noise, planted_noise.BUGS),
+]
 BUGS = [bug for _, bugs in PARTS for bug in bugs]
 GATES = tuple(dict.fromkeys(gate for _, gate, _ in BUGS))
 
