@@ -1,14 +1,16 @@
 """Exact contingency tables by one kernel: pack the codes of a clique into one integer, then count integers.
 
-Counts of disjoint blocks of rows add, so memory grows with cells and not with rows. Packing into 16 bits
-where the table allows it, and counting 65,536 rows at a time, keeps a block of every column in the
-processor's cache; that, and not compiled code, is what makes this fast.
+Counts of disjoint blocks of rows add, in any order, so memory grows with cells and not with rows, and any number of
+threads may add to the same tables. The tables are shared and not copied: each thread takes them shard by shard, from
+a place of its own on, and a shard is locked while it is added to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
@@ -22,14 +24,18 @@ MAX_CELLS = 2**27
 """Most cells of one table (1 GiB of 64-bit counts), unless the plan states another cap."""
 
 BLOCK_ROWS = 65_536
-"""Rows packed and counted at a time."""
+"""Rows that are coded at a time."""
+
+CACHED_ROWS = 16_384
+"""Rows counted at a time: few enough that a block of many columns stays in the processor's cache."""
 
 NO_MERGES: Mapping[str, Merge] = MappingProxyType({})
 
 Codes = NDArray[np.unsignedinteger[Any]]
 """The codes of one column, of an unsigned type: a negative code cannot be written down."""
 
-_NARROW_CELLS = 2**16
+_NARROW_CODES = 2**16
+_SHARDS_A_THREAD = 4
 
 
 def checked_cells(domain: Domain, clique: Clique, max_cells: int = MAX_CELLS) -> int:
@@ -54,17 +60,10 @@ def checked_cells(domain: Domain, clique: Clique, max_cells: int = MAX_CELLS) ->
     return cells
 
 
-@dataclass(frozen=True, slots=True)
-class _Packing:
-    """How one table is counted: the places and sizes of its columns that have more than one code."""
-
-    places: tuple[int, ...]
-    sizes: tuple[int, ...]
-    cells: int
-
-
 class Tally:
     """The contingency tables of ``cliques``, summed over the blocks of rows that are added.
+
+    `add` may be called by as many threads at once as were announced; more would only wait for each other.
 
     Shapes: table i is int64 with one axis a name of clique i, in the clique's own order (the empty clique: no
     axis, the number of rows); axes have the size of the domain, or of the merge.
@@ -79,19 +78,24 @@ class Tally:
         merges: Mapping[str, Merge] = NO_MERGES,
         *,
         max_cells: int = MAX_CELLS,
+        threads: int = 1,
     ) -> None:
         self._domain = domain
         self._cliques = tuple(cliques)
         self._merged = domain.merged(merges)
         position = self._merged.position
-        self._lookups = {position[name]: _lookup(domain, name, merge) for name, merge in merges.items()}
+        lookups = {position[name]: _lookup(domain, name, merge) for name, merge in merges.items()}
         beside = self._merged.names[len(domain.names) :]
-        self._origins = [*range(len(domain.names)), *(domain.position[merges[name].column] for name in beside)]
-        self._packings = [_packing(self._merged, clique, max_cells) for clique in self._cliques]
-        self._needed = sorted({position[name] for clique in self._cliques for name in clique})
-        self._totals = [np.zeros(packing.cells, dtype=np.int64) for packing in self._packings]
-        self._narrow = np.empty(BLOCK_ROWS, dtype=np.uint16)
-        self._wide = np.empty(BLOCK_ROWS, dtype=np.int64)
+        origins = [*range(len(domain.names)), *(domain.position[merges[name].column] for name in beside)]
+        self._packing = _packing(self._merged, self._cliques, max_cells)
+        self._columns = [_Column(origins[place], lookups.get(place)) for place in self._packing.needed]
+        self._checked = sorted({origins[position[name]] for clique in self._cliques for name in clique})
+        wide = any(self._merged.sizes[place] > _NARROW_CODES for place in self._packing.needed)
+        self._kind: np.dtype[Any] = np.dtype(np.uint32 if wide else np.uint16)
+        self._totals = np.zeros(int(self._packing.offsets[-1]), dtype=np.int64)
+        self._shards = _shards(len(self._cliques), 1 if threads == 1 else _SHARDS_A_THREAD * threads)
+        self._turn = 0
+        self._spare: list[_Scratch] = []
 
     def add(self, columns: Sequence[Codes], rows: int) -> None:
         """Add ``rows`` rows of codes, one array a column of the domain, to every table.
@@ -100,66 +104,160 @@ class Tally:
         """
         if len(columns) != len(self._domain.names):
             raise MargentError("internal fault: the codes have another number of columns than the domain")
-        for place in {self._origins[place] for place in self._needed}:
-            column = columns[place]
-            if column.dtype.kind != "u" or column.shape != (rows,):
+        for place in self._checked:
+            codes = columns[place]
+            if codes.dtype.kind != "u" or codes.shape != (rows,):
                 raise MargentError(f"internal fault: misshapen codes in column {self._domain.names[place]!r}")
-        for start in range(0, rows, BLOCK_ROWS):
-            stop = min(start + BLOCK_ROWS, rows)
-            block = {place: self._prepared(columns[self._origins[place]][start:stop], place) for place in self._needed}
-            for packing, total in zip(self._packings, self._totals, strict=True):
-                self._count(packing, total, block, stop - start)
+            if rows and int(codes.max()) >= self._domain.sizes[place]:
+                # Counted regardless, a code past the end would land in another table: a row would be seen there.
+                raise MargentError(f"internal fault: a code past the end in column {self._domain.names[place]!r}")
+        with self._scratch() as scratch:
+            for start in range(0, rows, CACHED_ROWS):
+                stop = min(start + CACHED_ROWS, rows)
+                for place, column in enumerate(self._columns):
+                    codes = columns[column.origin][start:stop]
+                    scratch.codes[place, : stop - start] = codes if column.lookup is None else column.lookup[codes]
+                self._count(scratch, stop - start)
 
     def tables(self) -> list[NDArray[np.int64]]:
         """The tables so far, in the order and shape of the cliques."""
+        offsets, sizes = self._packing.offsets.tolist(), self._merged.sizes
+        position = self._merged.position
         return [
-            total.reshape(self._merged.shape(clique)) for total, clique in zip(self._totals, self._cliques, strict=True)
+            self._totals[begin:end].reshape([sizes[position[name]] for name in clique])
+            for clique, begin, end in zip(self._cliques, offsets, offsets[1:], strict=False)
         ]
 
-    def _prepared(self, codes: Codes, place: int) -> Codes:
-        """One block of one column, checked against the domain, merged, in the smallest type that packs it."""
-        origin = self._origins[place]
-        if int(codes.max()) >= self._domain.sizes[origin]:
-            # Counted regardless, a code past the end would lengthen the table: its shape would tell of a row.
-            raise MargentError(f"internal fault: a code past the end in column {self._domain.names[origin]!r}")
-        lookup = self._lookups.get(place)
-        if lookup is not None:
-            return lookup[codes]
-        narrow = self._domain.sizes[origin] <= _NARROW_CELLS
-        return codes.astype(np.uint16 if narrow else np.uint32, copy=False)
+    def _count(self, scratch: _Scratch, rows: int) -> None:
+        from margent.counts.packed import count_tables
 
-    def _count(self, packing: _Packing, total: NDArray[np.int64], block: Mapping[int, Codes], rows: int) -> None:
-        if not packing.places:
-            total[0] += rows
-            return
-        narrow = packing.cells <= _NARROW_CELLS
-        first, *others = (block[place] for place in packing.places)
-        packed: NDArray[Any] = first
-        if others:
-            # Horner's rule in a reused buffer; no partial result passes cells - 1.
-            buffer: NDArray[Any] = self._narrow[:rows] if narrow else self._wide[:rows]
-            for codes, size in zip(others, packing.sizes[1:], strict=True):
-                np.multiply(packed, buffer.dtype.type(size), out=buffer, dtype=buffer.dtype)
-                np.add(buffer, codes, out=buffer)
-                packed = buffer
-        if narrow:
-            total += np.bincount(packed, minlength=packing.cells)
-        else:
-            # A table far larger than the block: touch the cells that occur and no others.
-            np.add.at(total, packed, 1)
+        packing = self._packing
+        self._turn = turn = (self._turn + _SHARDS_A_THREAD + 1) % len(self._shards)
+        for shard in (*self._shards[turn:], *self._shards[:turn]):
+            with shard.lock:
+                count_tables(
+                    scratch.codes,
+                    rows,
+                    shard.first,
+                    shard.last,
+                    packing.starts,
+                    packing.places,
+                    packing.strides,
+                    packing.offsets,
+                    self._totals,
+                    scratch.narrow,
+                    scratch.wide,
+                    scratch.lanes,
+                )
+
+    @contextmanager
+    def _scratch(self) -> Iterator[_Scratch]:
+        """Working memory that no other thread uses meanwhile."""
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = _Scratch.of(len(self._columns), self._kind, wide=self._packing.wide)
+        yield scratch
+        self._spare.append(scratch)
 
 
-def _packing(domain: Domain, clique: Clique, max_cells: int) -> _Packing:
-    if len(set(clique)) != len(clique):
-        raise ValueError("a clique names each of its columns once")
-    cells = checked_cells(domain, clique, max_cells)
-    # Columns of one code add nothing to the packed integer, and their stride may not fit its type.
-    several = [name for name in clique if domain.size(name) > 1]
-    places = tuple(domain.position[name] for name in several)
-    return _Packing(places, domain.shape(several), cells)
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Where the codes of one counted column come from, and what they are merged by."""
+
+    origin: int
+    lookup: Codes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A run of tables that one thread at a time adds to."""
+
+    first: int
+    last: int
+    lock: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Scratch:
+    """One thread's block of codes, packed codes and lanes."""
+
+    codes: Codes
+    narrow: NDArray[np.uint16]
+    wide: NDArray[np.int64]
+    lanes: NDArray[np.uint32]
+
+    @staticmethod
+    def of(columns: int, kind: np.dtype[Any], *, wide: bool) -> _Scratch:
+        from margent.counts.packed import LANE_CELLS, LANES
+
+        return _Scratch(
+            np.empty((columns, CACHED_ROWS), dtype=kind),
+            np.empty(CACHED_ROWS, dtype=np.uint16),
+            np.empty(CACHED_ROWS if wide else 0, dtype=np.int64),
+            np.empty((LANES, LANE_CELLS), dtype=np.uint32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """How all tables are packed, in the arrays that `margent.counts.packed.count_tables` reads.
+
+    ``needed``: the columns that occur, in order; ``places`` are places among these. ``wide``: a table has more cells
+    than 16 bits can number.
+    """
+
+    starts: NDArray[np.int64]
+    places: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    needed: tuple[int, ...]
+    wide: bool
+
+
+def _packing(domain: Domain, cliques: Sequence[Clique], max_cells: int) -> _Packing:
+    position, sizes = domain.position, domain.sizes
+    starts, places, strides, offsets = [0], list[int](), list[int](), [0]
+    largest = 0
+    for clique in cliques:
+        if len(set(clique)) != len(clique):
+            raise ValueError("a clique names each of its columns once")
+        cells = 1
+        begin = len(places)
+        for name in reversed(clique):
+            place = position[name]
+            # Columns of one code add nothing to the packed integer.
+            if sizes[place] > 1:
+                places.append(place)
+                strides.append(cells)
+                cells *= sizes[place]
+        if cells > max_cells:
+            checked_cells(domain, clique, max_cells)
+        # The column of the longest stride first.
+        places[begin:], strides[begin:] = places[begin:][::-1], strides[begin:][::-1]
+        starts.append(len(places))
+        offsets.append(offsets[-1] + cells)
+        largest = max(largest, cells)
+    needed = sorted({*places})
+    among = {place: row for row, place in enumerate(needed)}
+    return _Packing(
+        np.array(starts, dtype=np.int64),
+        np.array([among[place] for place in places], dtype=np.int64),
+        np.array(strides, dtype=np.int64),
+        np.array(offsets, dtype=np.int64),
+        tuple(needed),
+        largest > _NARROW_CODES,
+    )
+
+
+def _shards(tables: int, most: int) -> tuple[_Shard, ...]:
+    """All tables in order, in at most so many runs of about equally many."""
+    count = max(1, min(most, tables))
+    cuts = [tables * shard // count for shard in range(count + 1)]
+    return tuple(_Shard(first, last, Lock()) for first, last in zip(cuts, cuts[1:], strict=False))
 
 
 def _lookup(domain: Domain, name: str, merge: Merge) -> Codes:
     if (name in domain.position and merge.column != name) or len(merge.groups) != domain.size(merge.column):
         raise ValueError(f"the merge of {name!r} does not fit its column")
-    return np.asarray(merge.groups, dtype=np.uint16 if merge.size <= _NARROW_CELLS else np.uint32)
+    return np.asarray(merge.groups, dtype=np.uint16 if merge.size <= _NARROW_CODES else np.uint32)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.counts.kernel import BLOCK_ROWS, MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
+from margent.counts.sharing import shared_out
 from margent.errors import sealed
+from margent.machine import threads as machine_threads
 from margent.schema.domain import Clique, Domain, Merge
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ class Encoder(Protocol):
 class StreamedCounts:
     """Exact counts of a table that is read again for every request; rows are never all in memory.
 
-    A request whose tables together have more than ``cells_at_once`` cells is split into several passes.
+    A request whose tables together have more than ``cells_at_once`` cells is split into several passes. Blocks of rows
+    are coded and counted by ``threads`` (None: `margent.machine.threads`); the tables are the same for any number.
 
     Privacy: exact counts; see `CountSource`.
     """
@@ -71,6 +74,7 @@ class StreamedCounts:
     codec: Encoder = field(repr=False)
     max_cells: int = MAX_CELLS
     cells_at_once: int = MAX_CELLS
+    threads: int | None = field(default=None, repr=False)
 
     @property
     def domain(self) -> Domain:
@@ -81,11 +85,16 @@ class StreamedCounts:
         """One table a clique, as `CountSource.count`."""
         tables: list[NDArray[np.int64]] = []
         for group in self._passes(cliques, merges):
-            tally = Tally(self.domain, group, merges, max_cells=self.max_cells)
-            for columns, rows in _blocks(self._coded()):
-                tally.add(columns, rows)
+            threads = self.threads or machine_threads()
+            tally = Tally(self.domain, group, merges, max_cells=self.max_cells, threads=threads)
+            shared_out(_blocks(self.source.batches()), partial(self._add, tally), threads)
             tables += tally.tables()
         return tables
+
+    def _add(self, tally: Tally, block: Sequence[pa.RecordBatch]) -> None:
+        """Code a block and count it; called by several threads."""
+        coded = [sealed("a batch could not be coded", partial(self.codec.encode, batch)) for batch in block]
+        tally.add(_joined(coded), sum(batch.num_rows for batch in block))
 
     def _passes(self, cliques: Sequence[Clique], merges: Mapping[str, Merge]) -> list[list[Clique]]:
         """The request in order, cut so that only a single large table has more than the cap's cells."""
@@ -100,10 +109,6 @@ class StreamedCounts:
             groups[-1].append(clique)
             held += size
         return groups
-
-    def _coded(self) -> Iterator[tuple[Sequence[Codes], int]]:
-        for batch in self.source.batches():
-            yield sealed("a batch could not be coded", partial(self.codec.encode, batch)), batch.num_rows
 
 
 @dataclass(frozen=True)
@@ -135,18 +140,18 @@ class CodedCounts:
         return tally.tables()
 
 
-def _blocks(coded: Iterator[tuple[Sequence[Codes], int]]) -> Iterator[tuple[Sequence[Codes], int]]:
-    """Join small batches until a block is full: a count costs its table's cells, however few the rows."""
-    waiting: list[Sequence[Codes]] = []
+def _blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches together until a block is full: what a block costs beside its rows is spread over many."""
+    waiting: list[pa.RecordBatch] = []
     rows = 0
-    for columns, count in coded:
-        waiting.append(columns)
-        rows += count
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
         if rows >= BLOCK_ROWS:
-            yield _joined(waiting), rows
+            yield waiting
             waiting, rows = [], 0
     if rows:
-        yield _joined(waiting), rows
+        yield waiting
 
 
 def _joined(parts: Sequence[Sequence[Codes]]) -> Sequence[Codes]:
