@@ -31,6 +31,7 @@ from margent.tables.source import TableSource, open_table
 class NamedField:
     name: str
     role: str = "model"
+    listed: None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 THREADS_VARIABLE = "MARGENT_THREADS"
@@ -22,10 +23,8 @@ def machine_memory() -> int | None:
     Privacy: none.
     """
     known = list(memory_limits(_text(_MEMBERSHIP), _GROUPS))
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        pass
     return min(known, default=None)
 
 

@@ -22,6 +22,7 @@ class NamedField:
     name: str
     role: str = "model"
     type: str = "string"
+    listed: None = None
 
 
 @dataclass(frozen=True)

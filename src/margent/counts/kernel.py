@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
@@ -125,7 +126,7 @@ class Tally:
         position = self._merged.position
         return [
             self._totals[begin:end].reshape([sizes[position[name]] for name in clique])
-            for clique, begin, end in zip(self._cliques, offsets, offsets[1:], strict=False)
+            for clique, (begin, end) in zip(self._cliques, pairwise(offsets), strict=True)
         ]
 
     def _count(self, scratch: _Scratch, rows: int) -> None:
@@ -254,7 +255,7 @@ def _shards(tables: int, most: int) -> tuple[_Shard, ...]:
     """All tables in order, in at most so many runs of about equally many."""
     count = max(1, min(most, tables))
     cuts = [tables * shard // count for shard in range(count + 1)]
-    return tuple(_Shard(first, last, Lock()) for first, last in zip(cuts, cuts[1:], strict=False))
+    return tuple(_Shard(first, last, Lock()) for first, last in pairwise(cuts))
 
 
 def _lookup(domain: Domain, name: str, merge: Merge) -> Codes:

@@ -46,7 +46,7 @@ def integers(column: Any) -> NDArray[np.int64]:
     values = numbers(column)
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(2**63 - 1))
-    return values.astype(np.int64)
+    return values.astype(np.int64, copy=False)
 
 
 def days(column: Any) -> NDArray[np.int64]:

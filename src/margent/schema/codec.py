@@ -74,21 +74,27 @@ class ColumnReader:
         """
         # In a text file a null is a cell that its record lacks; in a typed column it is a missing value.
         raw = is_text(column.type)
-        codes = self._codes(plain(column), self.layout.fallback if raw else self.layout.null)
-        return codes.astype(np.uint16) if self.layout.size <= 2**16 else codes.astype(np.uint32)
+        return self._codes(plain(column), self.layout.fallback if raw else self.layout.null)
 
-    def _codes(self, column: Any, null: int) -> NDArray[np.int64]:
+    def _codes(self, column: Any, null: int) -> Codes:
+        kind: Any = np.uint16 if self.layout.size <= 2**16 else np.uint32
         if pa.types.is_null(column.type):
-            return np.full(len(column), null, dtype=np.int64)
+            return np.full(len(column), null, dtype=kind)
         if pa.types.is_dictionary(column.type):
-            distinct = np.append(self._codes(plain(column.dictionary), null), null)
-            places = pc.fill_null(column.indices.cast(pa.int64()), distinct.size - 1)
-            found: NDArray[np.int64] = distinct[places.to_numpy(zero_copy_only=False)]
-            return found
+            # What the dictionary holds is read once, however many cells point to it.
+            distinct = np.concatenate([self._codes(plain(column.dictionary), null), np.array([null], dtype=kind)])
+            places = column.indices
+            if places.null_count:
+                places = pc.fill_null(places.cast(pa.int64()), distinct.size - 1)
+            return np.asarray(distinct[places.to_numpy(zero_copy_only=False)])
         read = self.values.codes_of_texts if is_text(column.type) else self.values.codes_of_typed
         codes = read(column)
-        codes = np.where(codes == NO_CODE, self.layout.fallback, codes)
-        return np.where(absent(column), null, codes)
+        if (strangers := codes == NO_CODE).any():
+            codes = np.where(strangers, self.layout.fallback, codes)
+        if column.null_count or pa.types.is_floating(column.type):  # floats hold NaN beside nulls
+            codes = np.where(absent(column), null, codes)
+        found: Codes = codes.astype(kind)
+        return found
 
 
 def values_of(layout: Layout) -> ListedTexts | BinnedValues:

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from margent.schema.positions import Position
 
 INT64 = np.iinfo(np.int64)
+_LISTED = 2**16
+"""Most whole numbers whose regions are listed."""
 Regions = NDArray[np.int64]
 
 
@@ -74,6 +76,25 @@ class Ruler:
 
     def of_integers(self, values: NDArray[np.int64]) -> Regions:
         """The regions of 64-bit whole numbers."""
+        if self._near is not None:
+            first, regions = self._near
+            return regions[np.clip(values, first, first + regions.size - 1) - first]
+        return self._searched(values)
+
+    @cached_property
+    def _near(self) -> tuple[int, Regions] | None:
+        """The regions of the whole numbers from just below the first landmark to just above the last.
+
+        They are looked up many times faster than searched; None where they are too many to be listed.
+        """
+        below, floors, ceilings = self._whole
+        first = int(floors[0]) if floors.size else 0
+        last = int(ceilings[-1]) if floors.size else 0
+        if last - first > _LISTED or first == INT64.min or last == INT64.max:
+            return None
+        return first - 1, self._searched(np.arange(first - 1, last + 2, dtype=np.int64))
+
+    def _searched(self, values: NDArray[np.int64]) -> Regions:
         below, floors, ceilings = self._whole
         under = np.searchsorted(floors, values, side="left")
         upto = np.searchsorted(ceilings, values, side="right")
@@ -81,13 +102,13 @@ class Ruler:
 
     def of_floats(self, values: NDArray[np.floating[Any]]) -> Regions:
         """The regions of floats by their shortest decimal text; NaN gets a region without meaning."""
-        floats, exact, under = self._floats(values.dtype)
-        return self._regions(values, floats, exact, under)
+        _, edges, regions = self._floats(values.dtype)
+        return self._among(values, edges, regions)
 
     def of_rounded(self, values: NDArray[np.float64]) -> tuple[Regions, NDArray[np.bool_]]:
         """Regions of numbers known only as their nearest floats, and which of them this leaves in doubt."""
-        floats, exact, under = self._floats(np.dtype(np.float64))
-        return self._regions(values, floats, exact, under), np.isin(values, floats)
+        floats, edges, regions = self._floats(np.dtype(np.float64))
+        return self._among(values, edges, regions), np.isin(values, floats)
 
     @cached_property
     def _whole(self) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
@@ -100,32 +121,33 @@ class Ruler:
         return below, floors, ceilings
 
     @cached_property
-    def _tables(self) -> dict[str, tuple[NDArray[Any], Regions, Regions]]:
+    def _tables(self) -> dict[str, tuple[NDArray[Any], NDArray[Any], Regions]]:
         return {}
 
-    def _floats(self, kind: np.dtype[Any]) -> tuple[NDArray[Any], Regions, Regions]:
-        """Distinct floats nearest to the landmarks, the region of each, and landmarks below each place."""
+    def _floats(self, kind: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any], Regions]:
+        """Distinct floats nearest to the landmarks; where regions begin, on these and next to them; the regions."""
         if kind.name not in self._tables:
             largest = Fraction(float(np.finfo(kind.name).max))
             below = sum(mark < -largest for mark in self.marks)
             within = [mark for mark in self.marks if -largest <= mark <= largest]
             near = np.array([float(mark) for mark in within]).astype(kind)
             floats, places = np.unique(near, return_inverse=True)
-            exact = [self.of_exact(shortest(value)) for value in floats]
+            exact = np.array([self.of_exact(shortest(value)) for value in floats], dtype=np.int64)
             counts = np.bincount(places, minlength=floats.size) if floats.size else np.zeros(0, np.int64)
-            under = below + np.concatenate([[0], np.cumsum(counts)])
-            self._tables[kind.name] = floats, np.array(exact, dtype=np.int64), under.astype(np.int64)
+            after = 2 * (below + np.cumsum(counts, dtype=np.int64))
+            # No float lies between one and the next: searching among both finds whether it is the landmark's own.
+            edges = np.stack([floats, np.nextafter(floats, kind.type(np.inf))], axis=1).ravel()
+            regions = np.concatenate([[2 * below], np.stack([exact, after], axis=1).ravel()]).astype(np.int64)
+            self._tables[kind.name] = floats, edges, regions
         return self._tables[kind.name]
 
-    def _regions(self, values: NDArray[Any], floats: NDArray[Any], exact: Regions, under: Regions) -> Regions:
-        place = np.searchsorted(floats, values, side="left")
-        regions = 2 * under[place]
-        if floats.size:
-            inside = np.minimum(place, floats.size - 1)
-            regions = np.where(floats[inside] == values, exact[inside], regions)
-        regions[values == np.inf] = 2 * len(self.marks)
-        regions[values == -np.inf] = 0
-        return regions
+    def _among(self, values: NDArray[Any], edges: NDArray[Any], regions: Regions) -> Regions:
+        found = regions[np.searchsorted(edges, values, side="right")]
+        if regions[-1] < 2 * len(self.marks):  # landmarks beyond all floats
+            found[values == np.inf] = 2 * len(self.marks)
+        if regions[0] > 0:
+            found[values == -np.inf] = 0
+        return np.asarray(found, dtype=np.int64)
 
 
 def shortest(value: np.floating[Any]) -> Fraction:

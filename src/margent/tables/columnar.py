@@ -38,11 +38,12 @@ def open_parquet(path: Path, schema: Schema) -> OpenTable:
     check_columns(first.names, schema, declared=first)
     wanted = tuple(schema.columns_read)
     _check_alike(parts, wanted)
+    listed = [field.name for field in schema.fields if field.role == "model" and field.listed is not None]
 
     def read() -> Iterator[pa.RecordBatch]:
         for part in parts:
             part.snapshot.check()
-            yield from _parquet_batches(part.snapshot.path, wanted)
+            yield from _parquet_batches(part.snapshot.path, wanted, listed)
             part.snapshot.check()
 
     return OpenTable("parquet", tuple(first.names), wanted, read, declared=first)
@@ -126,11 +127,12 @@ def _check_alike(parts: Sequence[_Part], wanted: Sequence[str]) -> None:
         raise SchemaError(faults, "the folder of Parquet files")
 
 
-def _parquet_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: Path, wanted: Sequence[str], listed: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """``listed`` columns have few values: of texts in these, the file's own dictionaries are kept, not spelled out."""
     import pyarrow.parquet as pq
 
     # Names with dots may bring other columns along; the open table selects by name again.
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, read_dictionary=list(listed)) as file:
         yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted))
 
 
