@@ -13,6 +13,17 @@ THREADS_VARIABLE = "MARGENT_THREADS"
 
 MOST_THREADS = 64
 
+BLOCK_ROWS = 65_536
+"""Most rows that are read and coded at a time."""
+
+BLOCK_CELLS = 2**22
+"""Cells of a block of rows: the more columns, the fewer rows, so that memory does not grow with columns."""
+
+CACHED_ROWS = 16_384
+"""Rows counted at a time: few enough that a block of many columns stays in the processor's cache."""
+
+LEAST_ROWS = 1024
+
 _GROUPS = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
 
@@ -41,6 +52,17 @@ def threads() -> int:
     except (AttributeError, OSError):
         cores = os.cpu_count() or 1
     return max(1, min(cores, MOST_THREADS, *processor_limits(_text(_MEMBERSHIP), _GROUPS)))
+
+
+def block_rows(columns: int) -> int:
+    """Rows of so many columns that are read and coded at a time.
+
+    Privacy: none: a function of the schema.
+
+    >>> block_rows(16), block_rows(1000)
+    (65536, 4194)
+    """
+    return max(LEAST_ROWS, min(BLOCK_ROWS, BLOCK_CELLS // max(columns, 1)))
 
 
 def memory_limits(membership: str, groups: Path) -> Iterator[int]:

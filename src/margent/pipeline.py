@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from margent.collectors.purchases import purchases_of, rest_of
 from margent.conditions import drawn_under, read_conditions
-from margent.counts.capacity import table_people
+from margent.counts.capacity import KEPT_CELLS, table_people
 from margent.counts.source import Batches, StreamedCounts
 from margent.counts.texts import CountedTexts
 from margent.errors import UsageError
@@ -151,7 +151,9 @@ def measure(
         # Privacy is spent here, where the schema has bins or values bought,
         bought = purchases.buy(_merchant(schema, rows_counted, ledger, progress)) if purchases.stage else ()
         fixed = settled(schema, bought)
-        curator = DataCurator(fixed, StreamedCounts(rows_counted, Codec(fixed)), ledger, progress=progress)
+        curator = DataCurator(
+            fixed, StreamedCounts(rows_counted, Codec(fixed), kept_cells=KEPT_CELLS), ledger, progress=progress
+        )
         transcript = chosen.collector.collect(curator, rest_of(budget, purchases.share))  # and here; nowhere else
         if bought:
             transcript = replace(transcript, declared=schema, answers=(*bought, *transcript.answers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from margent.counts.kernel import BLOCK_ROWS, MAX_CELLS, Tally, checked_cells
+from margent.counts.kernel import MAX_CELLS, Tally, checked_cells
 from margent.counts.source import CodedCounts
 from margent.errors import MargentError, PlanError
+from margent.machine import BLOCK_ROWS, CACHED_ROWS
 from margent.schema.domain import Clique, Domain, Merge
 
 NAMES = ("a", "b", "c", "d")
@@ -74,7 +76,7 @@ def test_tables_equal_the_slow_count(
             np.testing.assert_array_equal(table, slow_counts(columns, domain, clique, merged))
 
 
-@pytest.mark.parametrize("rows", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2 * BLOCK_ROWS + 3])
+@pytest.mark.parametrize("rows", [0, 1, CACHED_ROWS - 1, CACHED_ROWS, CACHED_ROWS + 1, BLOCK_ROWS + 3])
 def test_block_boundaries(rows: int) -> None:
     domain = Domain(("a", "b"), (3, 5))
     columns = [(np.arange(rows) % 3).astype(np.uint8), (np.arange(rows) // 3 % 5).astype(np.uint16)]
@@ -107,6 +109,42 @@ def test_the_last_cell_of_every_width_of_packing(sizes: tuple[int, int]) -> None
     expected = np.zeros(sizes, dtype=np.int64)
     np.add.at(expected, tuple(columns), 1)
     np.testing.assert_array_equal(pair, expected)
+
+
+@pytest.mark.parametrize("size", [2, 90, 91, 120, 256, 257, 600])
+@pytest.mark.parametrize("common", [False, True])
+def test_lanes_no_lanes_and_wide_tables_count_the_same(size: int, common: bool) -> None:
+    """Tables of 4 to 360,000 cells around the limits of lanes and of 16 bits, in full and in short blocks."""
+    generator = np.random.default_rng(size)
+    rows = 2 * CACHED_ROWS + 33
+    columns = [generator.integers(0, size, rows).astype(np.uint16) for _ in range(2)]
+    if common:
+        columns = [np.where(generator.random(rows) < 0.9, 0, column).astype(np.uint16) for column in columns]
+    domain = Domain(("a", "b"), (size, size))
+    pair, swapped = CodedCounts(columns, domain).count([("a", "b"), ("b", "a")])
+    expected = np.zeros((size, size), dtype=np.int64)
+    np.add.at(expected, tuple(columns), 1)
+    np.testing.assert_array_equal(pair, expected)
+    np.testing.assert_array_equal(swapped, expected.T)
+
+
+def test_threads_that_add_at_once_lose_no_row() -> None:
+    generator = np.random.default_rng(5)
+    domain = Domain(NAMES, (3, 40, 300, 2))
+    columns = [generator.integers(0, size, 5000).astype(np.uint16) for size in domain.sizes]
+    cliques: list[Clique] = [(), ("a",), ("a", "b"), ("b", "c"), ("a", "b", "c"), ("c", "d"), ("d",)]
+    tally = Tally(domain, cliques, threads=4)
+    with ThreadPoolExecutor(8) as workers:
+        for done in [workers.submit(tally.add, columns, 5000) for _ in range(60)]:
+            done.result()
+    for table, once in zip(tally.tables(), CodedCounts(columns, domain).count(cliques), strict=True):
+        np.testing.assert_array_equal(table, 60 * once)
+
+
+def test_a_code_past_the_end_is_seen_in_a_column_of_one_code() -> None:
+    tally = Tally(Domain(("a", "b"), (1, 4)), [("a", "b")])
+    with pytest.raises(MargentError, match="a code past the end in column 'a'"):
+        tally.add([np.array([0, 1], np.uint8), np.zeros(2, np.uint8)], 2)
 
 
 def test_blocks_add_and_tables_are_independent() -> None:

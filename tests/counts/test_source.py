@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margent.counts.kernel import BLOCK_ROWS, Codes
+from margent.counts.kernel import Codes
 from margent.counts.source import CodedCounts, StreamedCounts
 from margent.errors import MargentError, PlanError
+from margent.machine import BLOCK_ROWS
 from margent.schema.domain import Domain, Merge
 
 DOMAIN = Domain(("a", "b", "c"), (2, 3, 5))
@@ -58,7 +59,7 @@ def random_codes(rows: int, seed: int = 1) -> list[Any]:
     return [generator.integers(0, size, rows).astype(np.uint16) for size in DOMAIN.sizes]
 
 
-def streamed(columns: Sequence[Any], cuts: Sequence[int] = (), **caps: int) -> tuple[StreamedCounts, CountedBatches]:
+def streamed(columns: Sequence[Any], cuts: Sequence[int] = (), **caps: Any) -> tuple[StreamedCounts, CountedBatches]:
     source = CountedBatches(pa.table(dict(zip(DOMAIN.names, columns, strict=True))), cuts)
     return StreamedCounts(source, Plain(), **caps), source
 
@@ -119,3 +120,59 @@ def test_codes_of_different_lengths_are_no_table() -> None:
         CodedCounts([np.zeros(2, np.uint8), np.zeros(3, np.uint8), np.zeros(2, np.uint8)], DOMAIN)
     with pytest.raises(ValueError, match="one array a column"):
         CodedCounts([np.zeros(2, np.uint8)], DOMAIN)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_any_number_of_threads_counts_the_same(threads: int) -> None:
+    columns = random_codes(9 * BLOCK_ROWS + 17)
+    source = streamed(columns, [BLOCK_ROWS] * 7 + [5])[1]
+    counts = StreamedCounts(source, Plain(), threads=threads)
+    for table, right in zip(counts.count(CLIQUES), CodedCounts(columns, DOMAIN).count(CLIQUES), strict=True):
+        np.testing.assert_array_equal(table, right)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_fault_on_a_thread_takes_no_cell_along(threads: int) -> None:
+    source = streamed(random_codes(2 * BLOCK_ROWS), [BLOCK_ROWS])[1]
+    counts = StreamedCounts(source, Plain(fail="canary-7f3a"), threads=threads)
+    with pytest.raises(MargentError, match=r"could not be coded \(KeyError\)") as caught:
+        counts.count(CLIQUES)
+    assert "canary-7f3a" not in "".join(traceback.format_exception(caught.value))
+
+
+MERGES = {"c": Merge("c", (0, 1, 0, 2, 1))}
+OTHER = {"c": Merge("c", (0, 0, 0, 1, 1))}
+
+
+def test_kept_tables_are_asked_for_again_without_a_pass() -> None:
+    columns = random_codes(50)
+    counts, source = streamed(columns, kept_cells=60)
+    expected = CodedCounts(columns, DOMAIN)
+
+    def passes(cliques: list[tuple[str, ...]], merges: dict[str, Merge]) -> int:
+        before = source.passes
+        for _ in range(2):
+            for table, right in zip(counts.count(cliques, merges), expected.count(cliques, merges), strict=True):
+                np.testing.assert_array_equal(table, right)
+        return source.passes - before
+
+    assert passes([("a",), ("b", "c")], {}) == 1  # 2 + 15 cells
+    assert passes([("b", "c")], MERGES) == 1  # merged, it is another table: 9 cells
+    assert passes([("b", "c")], OTHER) == 1  # and by another merge again another: 6 cells
+    assert passes([("a",), ("b",)], MERGES) == 1  # what is not merged is the same: ("a",) is kept, and 3 new cells
+    assert passes([("a", "b", "c")], {}) == 2  # 30 cells more than there is room for: not kept, none of it
+    assert passes([("b", "c"), ("a",)], OTHER) == 0
+
+
+def test_a_kept_table_cannot_be_written_to() -> None:
+    counts, _ = streamed(random_codes(50), kept_cells=100)
+    (table,) = counts.count([("a", "b")])
+    with pytest.raises(ValueError, match="read-only"):
+        table[0, 0] = 7
+
+
+def test_nothing_is_kept_unless_room_is_given() -> None:
+    counts, source = streamed(random_codes(50))
+    counts.count(CLIQUES)
+    counts.count(CLIQUES)
+    assert source.passes == 2

@@ -95,6 +95,8 @@ class Aim:
                 law=score_law("distance", self.refreshed, error_part, budget.neighbors, budget.account),
                 note=f"at most {self.rounds} rounds of {self.refreshed} errors, noise as in the first",
                 scores=True,
+                looks=self.rounds,
+                new=0,
             ),
             Stage(
                 name="tables that the model errs on",
@@ -105,6 +107,8 @@ class Aim:
                 law=marginal_law(part, budget.neighbors, budget.account),
                 note=f"at most {self.rounds} rounds of {self.at_once}, noise as in the first; a model of at most "
                 f"{self.most_tree_cells:,} cells",
+                looks=self.rounds,
+                new=0,
             ),
         )
 

@@ -76,6 +76,7 @@ class CappedPairs:
                 cells=max(sum(cells), first.cells),
                 law=marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account),
                 note=f"a model of at most {self.most_tree_cells:,} cells; the fewer pairs are worth it, the less noise",
+                new=0,
             ),
         )
 

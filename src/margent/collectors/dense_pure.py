@@ -99,6 +99,7 @@ class Pure:
                 cells=max(min(sum(cells), self.most_cells), sum(cells[-choices:])),
                 law=marginal_law(budget.total * share / choices, budget.neighbors, budget.account),
                 note=f"error as if {choices} pairs of one size were bought; the fewer are worth it, the less noise",
+                new=0,
             ),
         )
 

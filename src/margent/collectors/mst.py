@@ -70,6 +70,7 @@ class Mst:
                 law,
                 f"{note}; {edges} choices of one pair, each off the best by about so much" if pure else note,
                 edges if pure else len(cells),
+                looks=edges if pure else 1,
             ),
             Stage(
                 name="the tree's pairs",
@@ -79,6 +80,7 @@ class Mst:
                 cells=max(min(sum(cells[-edges:]), self.most_tree_cells), first.cells),
                 law=marginal_law(budget.total * rest / edges, budget.neighbors, budget.account),
                 note="error as if all pairs had as many cells",
+                new=0,
             ),
         )
 

@@ -90,6 +90,8 @@ class PrivBayes:
                 law=None,
                 note=f"a choice a column among at most {self.max_candidates:,} parent sets, by score {self.score}",
                 scores=True,
+                looks=many,
+                new=many,
             ),
             Stage(
                 name="tables of the network",

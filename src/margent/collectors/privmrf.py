@@ -108,6 +108,8 @@ class PrivMrf:
                 law=score_law("distance", self.candidates, gap_part, budget.neighbors, budget.account),
                 note=f"{self.rounds} rounds of at most {self.candidates} tables inside the graph",
                 scores=True,
+                looks=self.rounds,
+                new=self.rounds,
             ),
             Stage(
                 name="tables of large gaps",
@@ -117,6 +119,8 @@ class PrivMrf:
                 cells=(many + TABLES_A_COLUMN * len(columns)) * largest + first.cells,
                 law=marginal_law(budget.total * rest / many, budget.neighbors, budget.account),
                 note=f"{self.rounds} rounds of at most {self._a_round(len(columns))} tables; or the first ones again",
+                looks=self.rounds,
+                new=0,
             ),
         )
 

@@ -88,6 +88,8 @@ def purchases_of(schema: Schema, budget: Budget) -> Purchases:
         + ((schema.person_rows or 0) if person is not None else 0),
         law=law if grids or opens else sizes_law,
         note=note,
+        looks=count,
+        new=count,
     )
     return Purchases(
         tuple(QuantilesRequest(field.name, law) for field in grids),

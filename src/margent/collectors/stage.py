@@ -27,7 +27,8 @@ class Stage:
     nothing is asked. ``scores``: one number a table is answered, not its cells. ``columns``: the noise of
     each single column, where the stage asks for those or tells of them. ``total``: the variance, in records squared,
     of the number of records that the stage's answers tell; None where they are one-ways of ``columns``. ``parts``:
-    noise may be drawn in so many parts of a record.
+    noise may be drawn in so many parts of a record. ``looks``: how often the stage asks at most, ``new`` how many of
+    these ask for tables that were not asked for before in the run.
     Privacy: none: a function of schema and options.
     """
 
@@ -42,10 +43,18 @@ class Stage:
     columns: tuple[tuple[str, Law], ...] = ()
     total: float | None = None
     parts: int = 1
+    looks: int = 1
+    new: int = 1
 
 
 def score_stage(
-    name: str, share: Fraction, cells: Sequence[int], law: Law, note: str, questions: int | None = None
+    name: str,
+    share: Fraction,
+    cells: Sequence[int],
+    law: Law,
+    note: str,
+    questions: int | None = None,
+    looks: int = 1,
 ) -> Stage:
     """The stage that asks one number a table, of tables of so many ``cells``; ``questions`` where fewer are answered.
 
@@ -57,7 +66,7 @@ def score_stage(
     (2, 10, 16, True)
     """
     asked = len(cells) if questions is None else questions
-    return Stage(name, share, asked, max(cells), sum(cells), law, note, scores=True)
+    return Stage(name, share, asked, max(cells), sum(cells), law, note, scores=True, looks=looks)
 
 
 def shares_leave_a_rest(*shares: Fraction) -> bool:

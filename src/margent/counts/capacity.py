@@ -1,6 +1,8 @@
-"""Memory for persons and open sets, from public facts: what settling whose rows count, and counting texts, holds."""
+"""Memory for rows, persons and open sets, from public facts: what counting, settling whose rows count, texts hold."""
 
 from __future__ import annotations
+
+from margent.machine import CACHED_ROWS, block_rows
 
 EXPECTED_PEOPLE = 1_000_000
 """Persons that the table in memory is sized for where nobody says how many there are."""
@@ -56,3 +58,28 @@ def contribution_bytes(people: int | None, rows: int = 0) -> int:
     """
     slots = slots_for(table_people(people))
     return 2 * SLOT_BYTES * slots + IN_MEMORY + _WORKING * ROW_BYTES * ROWS_AT_ONCE + rows // 8
+
+
+KEPT_CELLS = 2**25
+"""Exact cells kept between requests (256 MiB), so that tables which are asked for again cost no further pass."""
+
+CELL_BYTES = 32
+"""What a cell takes from reading to counting: as it is read, as it is coded, and what coding it needs meanwhile."""
+
+READ_AHEAD = 3
+"""Blocks of rows that are held beside the one that each thread works on."""
+
+SCRATCH_BYTES = 2**19
+"""A thread's lanes and packed codes."""
+
+
+def counting_bytes(columns: int, threads: int) -> int:
+    """Memory of the blocks of rows, of so many columns, that so many threads read, code and count at a time.
+
+    Privacy: none: public facts.
+
+    >>> counting_bytes(16, 2) // 2**20, counting_bytes(1000, 2) // 2**20
+    (161, 641)
+    """
+    blocks = (threads + READ_AHEAD) * block_rows(columns) * columns * CELL_BYTES
+    return blocks + threads * (4 * columns * CACHED_ROWS + SCRATCH_BYTES)

@@ -19,16 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import MargentError, PlanError
+from margent.machine import CACHED_ROWS
 from margent.schema.domain import Clique, Domain, Merge
 
 MAX_CELLS = 2**27
 """Most cells of one table (1 GiB of 64-bit counts), unless the plan states another cap."""
-
-BLOCK_ROWS = 65_536
-"""Rows that are coded at a time."""
-
-CACHED_ROWS = 16_384
-"""Rows counted at a time: few enough that a block of many columns stays in the processor's cache."""
 
 NO_MERGES: Mapping[str, Merge] = MappingProxyType({})
 

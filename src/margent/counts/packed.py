@@ -42,7 +42,8 @@ def count_tables(
     Every code must have been checked against its column's size: nothing here looks whether a packed code is a cell.
 
     Shapes: ``codes`` one row a column, at least ``rows`` wide; table i packs the columns
-    ``places[starts[i]:starts[i + 1]]`` with these ``strides``; ``narrow`` and ``wide`` at least ``rows``; ``lanes`` (4, `LANE_CELLS`).
+    ``places[starts[i]:starts[i + 1]]`` with these ``strides``; ``narrow`` and ``wide`` at least ``rows``; ``lanes``
+    (4, `LANE_CELLS`).
     """
     for table in range(first, last):
         low, high = starts[table], starts[table + 1]

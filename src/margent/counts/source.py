@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.kernel import BLOCK_ROWS, MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
-from margent.counts.sharing import shared_out
+from margent.counts.kernel import MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
+from margent.counts.spreading import spread
 from margent.errors import sealed
+from margent.machine import block_rows
 from margent.machine import threads as machine_threads
 from margent.schema.domain import Clique, Domain, Merge
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_Asked = tuple[Clique, tuple[int | None, ...]]
+"""A clique, and by which of the merges seen so far each of its columns is merged."""
 
 
 class CountSource(Protocol):
@@ -64,8 +70,10 @@ class Encoder(Protocol):
 class StreamedCounts:
     """Exact counts of a table that is read again for every request; rows are never all in memory.
 
-    A request whose tables together have more than ``cells_at_once`` cells is split into several passes. Blocks of rows
-    are coded and counted by ``threads`` (None: `margent.machine.threads`); the tables are the same for any number.
+    A request whose tables together have more than ``cells_at_once`` cells is split into several passes. Tables are
+    kept, in memory and nowhere else, as long as they have at most ``kept_cells`` cells together: who asks for one
+    again gets it without another pass. Blocks of rows are coded and counted by ``threads`` (None:
+    `margent.machine.threads`); the tables are the same for any number.
 
     Privacy: exact counts; see `CountSource`.
     """
@@ -74,7 +82,10 @@ class StreamedCounts:
     codec: Encoder = field(repr=False)
     max_cells: int = MAX_CELLS
     cells_at_once: int = MAX_CELLS
+    kept_cells: int = field(default=0, repr=False)
     threads: int | None = field(default=None, repr=False)
+    _kept: dict[_Asked, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _levels: dict[Merge, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def domain(self) -> Domain:
@@ -82,12 +93,21 @@ class StreamedCounts:
         return self.codec.domain
 
     def count(self, cliques: Sequence[Clique], merges: Mapping[str, Merge] = NO_MERGES) -> list[NDArray[np.int64]]:
-        """One table a clique, as `CountSource.count`."""
+        """One table a clique, as `CountSource.count`; a kept table cannot be written to."""
+        levels = {name: self._levels.setdefault(merge, len(self._levels)) for name, merge in merges.items()}
+        asked = [(clique, tuple(levels.get(name) for name in clique)) for clique in cliques]
+        new = list(dict.fromkeys(each for each in asked if each not in self._kept))
+        found = dict(zip(new, self._counted([clique for clique, _ in new], merges), strict=True))
+        tables = [found[each] if each in found else self._kept[each] for each in asked]
+        self._keep(found)
+        return tables
+
+    def _counted(self, cliques: Sequence[Clique], merges: Mapping[str, Merge]) -> list[NDArray[np.int64]]:
         tables: list[NDArray[np.int64]] = []
         for group in self._passes(cliques, merges):
             threads = self.threads or machine_threads()
             tally = Tally(self.domain, group, merges, max_cells=self.max_cells, threads=threads)
-            shared_out(_blocks(self.source.batches()), partial(self._add, tally), threads)
+            spread(_blocks(self.source.batches(), self.domain), partial(self._add, tally), threads)
             tables += tally.tables()
         return tables
 
@@ -109,6 +129,16 @@ class StreamedCounts:
             groups[-1].append(clique)
             held += size
         return groups
+
+    def _keep(self, tables: Mapping[_Asked, NDArray[np.int64]]) -> None:
+        """Keep a request's new tables, all or none: they lie in one piece of memory."""
+        if (
+            self.kept_cells
+            and sum(table.size for table in chain(self._kept.values(), tables.values())) <= self.kept_cells
+        ):
+            for table in tables.values():
+                table.setflags(write=False)
+            self._kept.update(tables)
 
 
 @dataclass(frozen=True)
@@ -140,14 +170,14 @@ class CodedCounts:
         return tally.tables()
 
 
-def _blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def _blocks(batches: Iterator[pa.RecordBatch], domain: Domain) -> Iterator[list[pa.RecordBatch]]:
     """Batches together until a block is full: what a block costs beside its rows is spread over many."""
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows, enough = 0, block_rows(len(domain.names))
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        if rows >= BLOCK_ROWS:
+        if rows >= enough:
             yield waiting
             waiting, rows = [], 0
     if rows:

@@ -87,7 +87,7 @@ class Ruler:
 
         They are looked up many times faster than searched; None where they are too many to be listed.
         """
-        below, floors, ceilings = self._whole
+        _, floors, ceilings = self._whole
         first = int(floors[0]) if floors.size else 0
         last = int(ceilings[-1]) if floors.size else 0
         if last - first > _LISTED or first == INT64.min or last == INT64.max:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import Fault, SchemaError, TableError
+from margent.machine import block_rows
 from margent.tables.header import check_columns
-from margent.tables.opened import BATCH_ROWS, OpenTable
+from margent.tables.opened import OpenTable
 from margent.tables.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _parquet_batches(path: Path, wanted: Sequence[str], listed: Sequence[str]) -
 
     # Names with dots may bring other columns along; the open table selects by name again.
     with pq.ParquetFile(path, read_dictionary=list(listed)) as file:
-        yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted))
+        yield from file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted))
 
 
 def _ipc_schema(path: Path, kind: str) -> Any:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from margent.errors import TableError
+from margent.machine import BLOCK_ROWS, block_rows
 from margent.tables.options import TEXT_KINDS
 from margent.tables.plain import plain
 from margent.tables.snapshot import CLOSED, guarded
@@ -15,8 +16,8 @@ from margent.tables.snapshot import CLOSED, guarded
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS = 65_536
-"""Most rows of a batch."""
+BATCH_ROWS = BLOCK_ROWS
+"""Most rows of a batch; of many columns they are fewer (`margent.machine.block_rows`)."""
 
 
 def _nothing() -> None:
@@ -68,6 +69,7 @@ class OpenTable:
 
     def _cut(self) -> Iterator[pa.RecordBatch]:
         for batch in self.read():
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                rows = batch.slice(start, BATCH_ROWS)
+            most = block_rows(len(self.wanted))
+            for start in range(0, batch.num_rows, most):
+                rows = batch.slice(start, most)
                 yield rows if self.kind in TEXT_KINDS else plain(rows, self.wanted)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from margent.errors import TableError
+from margent.machine import block_rows
 from margent.tables.blocks import BLOCK_BYTES, utf8_blocks, without
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
@@ -84,7 +85,7 @@ class TextFile:
         self.snapshot.check()
         blocks = utf8_blocks(self.snapshot.path, self.kind, self.options.encoding, block_bytes)
         with closing(blocks):
-            yield from parsed(without(blocks, self.body), layout)
+            yield from parsed(without(blocks, self.body), layout, block_rows(len(layout.wanted)))
         self.snapshot.check()
 
 

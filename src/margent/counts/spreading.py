@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from queue import SimpleQueue
-from threading import Semaphore, Thread
+from threading import Lock, Semaphore, Thread
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -14,7 +14,7 @@ _WAITING = 1
 """Blocks that are read ahead, beside the one that each thread works on."""
 
 
-def shared_out(items: Iterable[Item], work: Callable[[Item], None], threads: int) -> None:
+def spread(items: Iterable[Item], work: Callable[[Item], None], threads: int) -> None:
     """Call ``work`` once for every item, on so many threads; ``items`` are drawn by the calling thread alone, in order.
 
     At most ``threads`` + 1 items are held at a time. Whatever is raised, by the items, by the work or by an interrupt
@@ -33,12 +33,12 @@ def shared_out(items: Iterable[Item], work: Callable[[Item], None], threads: int
             if not crew.take(partial(work, item)):
                 break
     except BaseException:
-        crew.stopped = True
+        crew.end_before(0)
         raise
     finally:
         crew.finish()
-    if crew.faults:
-        raise min(crew.faults, key=lambda fault: fault[0])[1]
+    if crew.fault is not None:
+        raise crew.fault
 
 
 class _Crew:
@@ -50,13 +50,14 @@ class _Crew:
         self._queue: SimpleQueue[tuple[int, Callable[[], None]] | None] = SimpleQueue()
         self._room = Semaphore(threads + _WAITING)
         self._taken = 0
-        self.stopped = False
-        self.faults: list[tuple[int, BaseException]] = []
+        self._end: int | None = None
+        self._ending = Lock()
+        self.fault: BaseException | None = None
 
     def take(self, task: Callable[[], None]) -> bool:
         """Wait until there is room for one more task; False where a fault ended the work."""
         self._room.acquire()
-        if self.stopped:
+        if self._end is not None:
             return False
         self._queue.put((self._taken, task))
         self._taken += 1
@@ -65,6 +66,12 @@ class _Crew:
             self._threads.append(Thread(target=self._serve, name="margent-counting", daemon=True))
             self._threads[-1].start()
         return True
+
+    def end_before(self, number: int, fault: BaseException | None = None) -> None:
+        """Begin no task from this one on; of several faults keep that of the first task."""
+        with self._ending:
+            if self._end is None or number < self._end:
+                self._end, self.fault = number, fault
 
     def finish(self) -> None:
         """Let every thread end, and wait for it."""
@@ -77,11 +84,10 @@ class _Crew:
         while (taken := self._queue.get()) is not None:
             number, task = taken
             try:
-                if not self.stopped:
+                if self._end is None or number < self._end:
                     task()
             except BaseException as fault:
-                self.faults.append((number, fault))
-                self.stopped = True
+                self.end_before(number, fault)
             finally:
                 del taken, task  # the rows are given back before there is room for others
                 self._room.release()
