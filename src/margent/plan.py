@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from margent.collectors.purchases import purchases_of, rest_of, shared_out
 from margent.collectors.stage import Stage, widest_law
+from margent.cost import counting_seconds, memory_bytes, passes
 from margent.counts.capacity import TEXT_BYTES, contribution_bytes
 from margent.counts.kernel import MAX_CELLS
 from margent.errors import PlanError
+from margent.fitting import Fitting, listed
+from margent.machine import machine_memory
 from margent.methods import DEFAULT_METHOD, Method, method_named
 from margent.privacy.budget import Budget
-from margent.privacy.curator import CELLS_AT_ONCE
 from margent.privacy.noise import require_drawable
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain
 from margent.schema.fields import PersonUnit, Schema
 from margent.schema.settled import open_columns, planned
 
-BASE_BYTES = 350 * 2**20
-"""What the libraries and the compiled code take before the first cell."""
-BYTES_PER_CELL = 40
-"""Exact counts, a block's counts, noise bits, noise and their sum: five 8-byte integers a cell."""
-
-
 MOST_NOISE = 1e6
 """Records by which the noisy number of records may be off where nobody says how many rows to write."""
 
 ROWS_KEPT = (1, 2, 4, 8)
 """Rows kept of each person whose noise a plan compares."""
+
+MEMORY_SHARE = 0.9
+"""Of the machine's memory, what a plan may take."""
 
 COARSE = 0.2
 """Share of the records above which the noise of a single column drowns all but its common values."""
@@ -64,7 +63,8 @@ class Verdict:
 class Plan:
     """The stages of a run and what they need; a function of schema and options.
 
-    ``by_rows_kept``: where the unit is a person, the stages if so many rows of each were kept.
+    ``by_rows_kept``: where the unit is a person, the stages if so many rows of each were kept. ``passes``: how often
+    the table is read at most. ``remedies`` looks for changes that would make the plan fit, where it does not.
 
     Units: ``memory`` in bytes; stages in shares of the budget, cells, and records squared.
     Privacy: none: no data is read.
@@ -77,6 +77,8 @@ class Plan:
     memory: int
     rows: int | None
     by_rows_kept: tuple[tuple[int, tuple[Stage, ...]], ...] = ()
+    passes: int = 0
+    remedies: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
 
     @property
     def largest(self) -> int:
@@ -90,22 +92,32 @@ class Plan:
 
         Raises: PlanError with the sizes and what would make it fit.
         """
-        if self.largest > MAX_CELLS:
-            wide = ", ".join(f"{name!r} ({size} codes)" for name, size in self.widest())
-            raise PlanError(
-                f"a table of {self.largest:,} cells would be needed, and the cap is {MAX_CELLS:,}; "
-                f"the widest columns are {wide}: give them fewer bins or categories, or role drop"
-            )
         for stage in self.stages:
             law = widest_law(stage, self.budget)
-            if law is not None:
+            if law is not None and self.largest <= MAX_CELLS:
                 require_drawable(law)
-        have = machine_memory()
-        if have is not None and self.memory > 0.9 * have:
-            raise PlanError(
-                f"the plan needs about {gigabytes(self.memory)} of memory and this machine has "
-                f"{gigabytes(have)}; give the widest columns fewer codes, or ask for fewer rows"
+        if (reason := self.refusal()) is not None:
+            found = listed(self.remedies())
+            raise PlanError(f"{reason}; {found or 'give the widest columns fewer codes, or role drop'}")
+
+    def refusal(self) -> str | None:
+        """Why the plan's tables do not fit, with the sizes; None where they do.
+
+        Privacy: none: public facts, and this machine's memory.
+        """
+        if self.largest > MAX_CELLS:
+            wide = ", ".join(f"{name!r} ({size} codes)" for name, size in self.widest())
+            return (
+                f"a table of {self.largest:,} cells would be needed, and the cap is {MAX_CELLS:,}; "
+                f"the widest columns are {wide}"
             )
+        have = machine_memory()
+        if have is not None and self.memory > MEMORY_SHARE * have:
+            return (
+                f"the plan needs about {gigabytes(self.memory)} of memory, and this machine (or container) has "
+                f"{gigabytes(have)}, of which {MEMORY_SHARE:.0%} may be planned with"
+            )
+        return None
 
     def require_known_rows(self) -> None:
         """Refuse to write as many rows as the noisy answers say where they say next to nothing about it.
@@ -139,6 +151,10 @@ class Plan:
     def _first_table(self) -> Stage | None:
         """The first stage that buys tables, for plans that buy none of single columns."""
         return next((stage for stage in self.stages if stage.law is not None and not stage.scores), None)
+
+    def counting_seconds(self, rows: int) -> float:
+        """About how long counting about so many rows takes (`margent.cost.counting_seconds`)."""
+        return counting_seconds(self.stages, len(self.columns), rows)
 
     def widest(self, count: int = 3) -> tuple[tuple[str, int], ...]:
         """The columns with most codes."""
@@ -183,6 +199,8 @@ class Plan:
             "columns": [{"name": name, "codes": size} for name, size in self.columns],
             "stages": [_stage_to_json(stage, expected_rows) for stage in self.stages],
             "memoryBytes": self.memory,
+            "machineMemoryBytes": machine_memory(),
+            "passes": self.passes,
         }
         if self.by_rows_kept:
             document["personRows"] = self.budget.person_rows
@@ -193,6 +211,7 @@ class Plan:
         if expected_rows is not None:
             verdict = self.verdict(expected_rows)
             document["expectedRows"] = expected_rows
+            document["countingSeconds"] = self.counting_seconds(expected_rows)
             document["verdict"] = {
                 "oneWayErrorFrom": verdict.best,
                 "oneWayErrorTo": verdict.worst,
@@ -218,22 +237,25 @@ def make_plan(
     """
     method = method_named(method) if isinstance(method, str) else method
     budget = budget.protecting(schema.person_rows)
+
+    def planned_on(domain: Domain, method: Method, rows: int | None) -> Plan:
+        return _plan(schema, domain, budget, method, rows, people)
+
     domain = Codec(planned(schema)).domain
+    return replace(planned_on(domain, method, rows), remedies=Fitting(domain, method, rows, planned_on).remedies)
+
+
+def _plan(schema: Schema, domain: Domain, budget: Budget, method: Method, rows: int | None, people: int | None) -> Plan:
+    """The plan on a domain, which may be coarser than the schema's."""
     stages = _stages(schema, domain, budget, method)
-    held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
-    answers = sum(stage.questions if stage.scores else stage.cells for stage in stages)
-    memory = (
-        BASE_BYTES
-        + method.memory
-        + BYTES_PER_CELL * held
-        + 8 * min(answers, 2**40)
-        + 8 * len(domain.names) * (rows or 0)
-    )
+    memory = method.memory + memory_bytes(stages, len(domain.names), rows)
+    looks = passes(stages)
     if open_columns(schema):
         memory += TEXT_BYTES
     by_rows_kept: list[tuple[int, tuple[Stage, ...]]] = []
     if isinstance(schema.unit, PersonUnit):
         memory += contribution_bytes(people)
+        looks += 1  # to settle whose rows count
         for count in sorted({*ROWS_KEPT, schema.unit.max_rows}):
             by_rows_kept.append((count, _stages(schema, domain, replace(budget, person_rows=count), method)))
     return Plan(
@@ -244,6 +266,7 @@ def make_plan(
         stages=stages,
         memory=memory,
         rows=rows,
+        passes=looks,
     )
 
 
@@ -251,17 +274,6 @@ def _stages(schema: Schema, domain: Domain, budget: Budget, method: Method) -> t
     """What the schema has bought first, then the method's stages."""
     purchases = purchases_of(schema, budget)
     return shared_out(method.collector.stages(domain, rest_of(budget, purchases.share)), purchases)
-
-
-def machine_memory() -> int | None:
-    """Bytes of memory of this machine, or None where the system does not tell.
-
-    Privacy: none.
-    """
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def gigabytes(count: int) -> str:

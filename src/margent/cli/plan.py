@@ -106,6 +106,8 @@ def plan_text(made: Plan, expected: int | None) -> str:
 
     Privacy: none: a function of schema and options.
     """
+    from margent.cost import duration
+    from margent.machine import machine_memory
     from margent.plan import MOST_NOISE, gigabytes
     from margent.release.promise import number, spelled
 
@@ -128,7 +130,14 @@ def plan_text(made: Plan, expected: int | None) -> str:
         if stage.note:
             lines.append(f"    {stage.note}")
     unit = f"as a share of {expected:,} rows" if expected else "in records; add --expect-rows for shares"
-    lines.append(f"Errors: mean absolute noise of a cell, {unit}. Memory: about {gigabytes(made.memory)}.")
+    have = machine_memory()
+    of = "" if have is None else f" of the {gigabytes(have)} this machine has"
+    lines.append(f"Errors: mean absolute noise of a cell, {unit}. Memory: about {gigabytes(made.memory)}{of}.")
+    reading = f"The table is read at most {made.passes} time{'s' * (made.passes != 1)}"
+    if expected:
+        reading += f"; counting about {expected:,} rows takes about {duration(made.counting_seconds(expected))}"
+        reading += " (an estimate: from Parquet, on this machine's cores; text takes several times as long)"
+    lines.append(reading + ".")
     lines += _rows_kept_lines(made, expected)
     if expected:
         verdict = made.verdict(expected)

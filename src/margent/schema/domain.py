@@ -92,11 +92,13 @@ class Domain:
 
     def shape(self, names: Iterable[str]) -> tuple[int, ...]:
         """Sizes of the given columns, in the given order: the shape of their contingency table."""
-        return tuple(self.size(name) for name in names)
+        position, sizes = self.position, self.sizes
+        return tuple([sizes[position[name]] for name in names])
 
     def cells(self, names: Iterable[str]) -> int:
         """Cells c of the contingency table over the given columns, as an exact Python integer."""
-        return math.prod(self.shape(names))
+        position, sizes = self.position, self.sizes
+        return math.prod([sizes[position[name]] for name in names])
 
     def merged(self, merges: Mapping[str, Merge]) -> Domain:
         """Return this domain with the given columns cut down to their groups, and a further one for every other name.
