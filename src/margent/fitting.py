@@ -79,7 +79,8 @@ class Fitting:
         if codes is None:
             return ""
         wide = [(name, size) for name, size in self._widest_first() if size > codes]
-        return f"at most {codes:,} codes (bins or categories) a column: {_listed(wide)}"
+        words = "codes (bins or categories, and one for each kind of other cells)"
+        return f"at most {codes:,} {words} a column: {_listed(wide)}"
 
     def _dropped(self) -> str:
         order = self._widest_first()

@@ -14,7 +14,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.dense_pure import Known, Pure
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import SLIVER, Stage, coarsening_note, score_stage, shares_leave_a_rest
-from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
+from margent.collectors.waterfill import Program, sketch, stacked_pairs, variance_factors
 from margent.errors import UsageError
 from margent.postprocessing.coarsening import coarsened
 from margent.postprocessing.dependence import score_distances
@@ -169,7 +169,7 @@ class Dense:
         pairs = scores[0].cliques if scores else ()
         sketches = {name: sketch(counts) for name, counts in known.counts.items()}
         distances = score_distances(scores[0], known.counts, known.deviations, total) if scores else np.zeros(0)
-        expected, weights = stacked([pair_sketch(sketches[one], sketches[two], total) for one, two in pairs])
+        expected, weights = stacked_pairs([(sketches[one], sketches[two]) for one, two in pairs], total)
         columns = list(owned)
         program = Program(
             expected=expected,

@@ -10,7 +10,7 @@ of its column. The sum over all of them is least where every slope equals one le
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +62,20 @@ def stacked(sketches: Sequence[Sketch]) -> tuple[Counts, Counts]:
 
     Privacy: none: post-processing.
     """
-    longest = max((each.values.size for each in sketches), default=1)
-    values, weights = np.zeros((len(sketches), longest)), np.zeros((len(sketches), longest))
+    return _rows(sketches, len(sketches), max((each.values.size for each in sketches), default=1))
+
+
+def stacked_pairs(pairs: Sequence[tuple[Sketch, Sketch]], total: float) -> tuple[Counts, Counts]:
+    """`stacked` of the `pair_sketch` of every pair, made one at a time: of hundreds of thousands, none is kept twice.
+
+    Privacy: none: post-processing.
+    """
+    longest = max((first.values.size * second.values.size for first, second in pairs), default=1)
+    return _rows((pair_sketch(first, second, total) for first, second in pairs), len(pairs), longest)
+
+
+def _rows(sketches: Iterable[Sketch], count: int, longest: int) -> tuple[Counts, Counts]:
+    values, weights = np.zeros((count, longest)), np.zeros((count, longest))
     for place, each in enumerate(sketches):
         values[place, : each.values.size] = each.values
         weights[place, : each.values.size] = each.weights
@@ -77,13 +89,25 @@ def variance_factors(distances: Counts, expected: Counts, weights: Counts) -> Co
 
     Shapes: one row a pair. Units: distances in records. Privacy: none: post-processing.
     """
-    roots = MEAN_ABSOLUTE * np.sqrt(expected)
-    low, high = np.full(distances.size, 1e-9), np.full(distances.size, 1e8)
-    for _ in range(45):
-        middle = np.sqrt(low * high)
-        implied = (weights * np.minimum(np.sqrt(middle)[:, np.newaxis] * roots, 2 * expected)).sum(axis=1)
-        low, high = np.where(implied < distances, middle, low), np.where(implied < distances, high, middle)
-    return np.where(distances > 0, high, 0.0)
+    factors = np.zeros(distances.size)
+    for part in _blocks(distances.size):
+        aim, most, weight = distances[part], 2 * expected[part], weights[part]
+        roots = MEAN_ABSOLUTE * np.sqrt(expected[part])
+        low, high = np.full(aim.size, 1e-9), np.full(aim.size, 1e8)
+        for _ in range(45):
+            middle = np.sqrt(low * high)
+            implied = (weight * np.minimum(np.sqrt(middle)[:, np.newaxis] * roots, most)).sum(axis=1)
+            low, high = np.where(implied < aim, middle, low), np.where(implied < aim, high, middle)
+        factors[part] = np.where(aim > 0, high, 0.0)
+    return factors
+
+
+_BLOCK = 2048
+"""Pairs worked on at a time: what is computed of them in between stays in the processor's cache."""
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    return (slice(start, start + _BLOCK) for start in range(0, count, _BLOCK))
 
 
 GRID = 60
@@ -159,8 +183,11 @@ class Program:
 
     def _slopes(self, budget: float) -> Counts:
         """-d e / d rho of every pair: sum_c .8 g v^1.5 (1 + 2 g rho v)^-1.5 over the cells that are not capped."""
-        spread = self.kappas[:, np.newaxis] * self.expected
-        damped = spread / (1 + 2 * budget * self.gains[:, np.newaxis] * spread)
-        root = np.sqrt(damped)
-        uncapped = (self.weights * damped * root * (root < 2.5 * self.expected)).sum(axis=1)
+        uncapped = np.zeros(self.kappas.size)
+        for part in _blocks(self.kappas.size):
+            expected = self.expected[part]
+            spread = self.kappas[part, np.newaxis] * expected
+            damped = spread / (1 + 2 * budget * self.gains[part, np.newaxis] * spread)
+            root = np.sqrt(damped)
+            uncapped[part] = (self.weights[part] * damped * root * (root < 2.5 * expected)).sum(axis=1)
         return np.asarray(self.gains * uncapped * MEAN_ABSOLUTE)
