@@ -5,14 +5,18 @@ from __future__ import annotations
 import datetime
 import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from table_schemas import CANARY, CASES, bytes_of, names_only, read_rows, rows_of
 
+from margent import Category, Schema
 from margent.errors import SchemaError, TableError
+from margent.schema.codec import Codec
 from margent.tables.snapshot import CHANGED, UNREADABLE
 from margent.tables.source import open_table
 
@@ -230,3 +234,26 @@ def test_every_pandas_dtype_of_the_shared_case_is_read() -> None:
     schema = names_only(*names, "dur")
     with pytest.raises(SchemaError, match=r"dur: .*duration"):
         open_table(path, schema)
+
+
+STORED = [{"use_dictionary": True}, {"use_dictionary": False}, {"dictionary_pagesize_limit": 60}]
+
+
+@pytest.mark.parametrize("written", STORED)
+def test_texts_of_closed_lists_are_coded_alike_however_they_are_stored(written: dict[str, Any], tmp_path: Path) -> None:
+    """With dictionaries, without, and where a dictionary grows too large within a row group; nulls and strangers."""
+    texts = [["F", "M", None, "", "X", "M ", "other"][place * place % 7] for place in range(500)]
+    many = [f"{place}" if place % 3 else "M" for place in range(500)]
+    table = pa.table({"sex": texts, "many": many, "number": [text and len(text) for text in texts]})
+    path = tmp_path / "t.parquet"
+    pq.write_table(table, path, row_group_size=170, **written)
+    fields = [Category("sex", ["F", "M"]), Category("many", ["M", "7"]), Category("number", ["1", "2"])]
+    schema = Schema(fields, unit="row")
+    codec = Codec(schema)
+    with open_table(path, schema) as source:
+        found = [codec.encode(batch) for batch in source.batches()]
+        kinds = {str(column.type) for batch in source.batches() for column in batch.columns}
+    assert any(kind.startswith("dictionary") for kind in kinds), "the file's own dictionaries are kept"
+    whole = codec.encode(table.combine_chunks().to_batches()[0])
+    for place, codes in enumerate(whole):
+        np.testing.assert_array_equal(np.concatenate([part[place] for part in found]), codes)

@@ -79,7 +79,7 @@ def counting_bytes(columns: int, threads: int) -> int:
     Privacy: none: public facts.
 
     >>> counting_bytes(16, 2) // 2**20, counting_bytes(1000, 2) // 2**20
-    (161, 641)
+    (163, 765)
     """
     blocks = (threads + READ_AHEAD) * block_rows(columns) * columns * CELL_BYTES
     return blocks + threads * (4 * columns * CACHED_ROWS + SCRATCH_BYTES)
