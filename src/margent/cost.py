@@ -19,6 +19,8 @@ BYTES_PER_CELL = 40
 """Exact counts, a block's counts, noise bits, noise and their sum: five 8-byte integers a cell."""
 BYTES_PER_TABLE = 1600
 """What is written down of each table beside its cells: its columns, charge and answer, and a synthesizer's notes."""
+BYTES_PER_SCORE = 3500
+"""What a collector holds of each score while it divides its budget: expected counts, variances and slopes."""
 
 READ_SECONDS = 15e-9
 """To read and code a cell of a column, from Parquet; of text, five to ten times as much."""
@@ -64,7 +66,8 @@ def memory_bytes(stages: Sequence[Stage], columns: int, rows: int | None) -> int
     held = max((min(stage.cells, max(CELLS_AT_ONCE, stage.largest)) for stage in stages), default=0)
     kept = min(sum(stage.cells for stage in stages if stage.new), KEPT_CELLS)
     answers = sum(stage.questions if stage.scores else stage.cells for stage in stages)
-    tables = sum(stage.questions for stage in stages)
+    tables = sum(stage.questions for stage in stages if not stage.scores)
+    scores = max((stage.questions for stage in stages if stage.scores), default=0)
     return (
         BASE_BYTES
         + counting_bytes(columns, threads())
@@ -72,6 +75,7 @@ def memory_bytes(stages: Sequence[Stage], columns: int, rows: int | None) -> int
         + 8 * kept
         + 8 * min(answers, 2**40)
         + BYTES_PER_TABLE * min(tables, 2**32)
+        + BYTES_PER_SCORE * min(scores, 2**32)
         + 8 * columns * (rows or 0)
     )
 
