@@ -87,13 +87,9 @@ class Dense:
                 largest=max(cells),
                 cells=sum(cells) + sum(sizes),
                 law=marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account),
-<<<<<<< HEAD
                 note="as if every pair were bought whole; the fewer are worth it, the less noise",
                 parts=max(cells),
-=======
-                note="as if every pair were bought; the fewer are worth it, the less noise",
                 new=0,
->>>>>>> 98c8776 (Counts: tables asked for again are kept, blocks of many columns have fewer rows, threads and memory follow the container)
             ),
         )
 
