@@ -108,6 +108,15 @@ def shared() -> Path:
     return SHARED
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """A PostgreSQL server of the tests' own; skips, and says why, where none can be started."""
+    from tests.postgres_server import server_or_skip
+
+    with server_or_skip() as server:
+        yield server
+
+
 def quick(method: Any) -> Any:
     """The method with a builder that compiles nothing, where its collector has one: for what does not depend on it."""
     from margent.synthesizers.independent import IndependentColumns

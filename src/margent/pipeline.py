@@ -72,9 +72,10 @@ def synthesize(
 ) -> Release:
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
 
-    ``table`` is a path (CSV, TSV, Parquet, Feather) or any object with the Arrow stream interface (pandas,
-    polars, pyarrow, DuckDB). ``budget_file`` keeps the sum over all releases about the same people; without one
-    the promise counts this release alone. ``settings`` are the method's, by name, as text (`margent methods`).
+    ``table`` is a path (CSV, TSV, Parquet, Feather, or a folder of such files), the address of a table in a database
+    (``duckdb:FILE?table=T``, ``postgresql://HOST/DATABASE?table=S.T``) or any object with the Arrow stream interface
+    (pandas, polars, pyarrow, DuckDB). ``budget_file`` keeps the sum over all releases about the same people; without
+    one the promise counts this release alone. ``settings`` are the method's, by name, as text (`margent methods`).
     ``rows`` defaults to the noisy number of records; ``seed`` (default: a
     fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
     ``expect_people`` (about how many there are, from public knowledge; default a million) sizes what is held in
@@ -158,7 +159,8 @@ def measure(
         if bought:
             transcript = replace(transcript, declared=schema, answers=(*bought, *transcript.answers))
         declared = source.declared if read.container_types else None
-        return Measured(replace(transcript, run=run), source.kind, read, declared)
+        transcript = replace(transcript, run=run, from_query=source.from_query)
+        return Measured(transcript, source.kind, read, declared)
 
 
 def from_transcript(

@@ -184,7 +184,8 @@ class Transcript:
     to the merge that stands beside its column). ``structure`` is what the method made of the answers where its
     synthesizer needs it: a public function of them. ``run`` is the random id of the run that bought the answers (a
     budget file holds the same id), or empty where none was given. Where the schema that was given asks to buy values or
-    bins, it is ``declared``, and ``schema`` is what the first answers make of it: a function of both.
+    bins, it is ``declared``, and ``schema`` is what the first answers make of it: a function of both. ``from_query``:
+    the rows were those of a query or view that its operator declared to be row-wise; a "row" is one of its result.
     Privacy: safe to publish; nothing in it was computed from rows without a charge.
     """
 
@@ -197,6 +198,7 @@ class Transcript:
     run: str = ""
     structure: Structure | None = None
     declared: Schema | None = None
+    from_query: bool = False
 
     @property
     def bought(self) -> tuple[Bought, ...]:

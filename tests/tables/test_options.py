@@ -46,10 +46,9 @@ def test_a_tab_can_be_typed() -> None:
     assert ReadOptions(delimiter="\\t").delimiter == ReadOptions(delimiter="tab").delimiter == "\t"
 
 
-def test_kinds_come_from_the_name_or_the_option(tmp_path: Path) -> None:
+def test_kinds_come_from_the_name_or_the_option() -> None:
     for kind, suffix in FILE_SUFFIXES.items():
         assert kind_of_path(Path("x" + suffix.upper()), ReadOptions()) == kind
-    assert kind_of_path(tmp_path, ReadOptions()) == "parquet"
     assert kind_of_path(Path("x.dat"), ReadOptions(kind="tsv")) == "tsv"
     with pytest.raises(TableError, match=r"x\.dat.*\.csv"):
         kind_of_path(Path("x.dat"), ReadOptions())

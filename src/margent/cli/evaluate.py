@@ -7,13 +7,21 @@ from pathlib import Path
 import click
 
 from margent.cli.console import say, say_json, shown_progress
-from margent.cli.options import json_option, out_option, read_options, reading_options, schema_option, whole_number
+from margent.cli.options import (
+    json_option,
+    out_option,
+    read_options,
+    reading_options,
+    schema_option,
+    table_argument,
+    whole_number,
+)
 from margent.errors import UsageError
 
 
 @click.command(short_help="How good is a synthetic table? INTERNAL: reads the real one.")
-@click.argument("real", type=click.Path(path_type=Path))
-@click.argument("synthetic", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="SYNTH...")
+@click.argument("real", type=table_argument)
+@click.argument("synthetic", nargs=-1, required=True, type=table_argument, metavar="SYNTH...")
 @schema_option
 @click.option("--group", default=None, metavar="COLUMN", help="Score each value of this column by itself, too.")
 @click.option("--target", "targets", multiple=True, metavar="COLUMN", help="Learn to predict this column (repeatable).")
@@ -26,8 +34,8 @@ from margent.errors import UsageError
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
 def evaluate(
-    real: Path,
-    synthetic: tuple[Path, ...],
+    real: str | Path,
+    synthetic: tuple[str | Path, ...],
     schema_path: Path,
     group: str | None,
     targets: tuple[str, ...],
@@ -40,6 +48,7 @@ def evaluate(
     encoding: str,
     no_header: bool,
     kind: str | None,
+    query_is_row_wise: bool,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -74,7 +83,7 @@ def evaluate(
             synthetic,
             schema,
             choices=choices,
-            read=read_options(delimiter, quote, encoding, no_header, kind),
+            read=read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
             learning=not no_learning,
             progress=progress,
         )

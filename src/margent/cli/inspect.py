@@ -7,23 +7,31 @@ from pathlib import Path
 import click
 
 from margent.cli.console import say, say_json, shown_progress
-from margent.cli.options import json_option, out_option, read_options, reading_options, schema_option
+from margent.cli.options import (
+    json_option,
+    out_option,
+    read_options,
+    reading_options,
+    schema_option,
+    table_argument,
+)
 
 
 @click.command(short_help="How a table meets its schema. INTERNAL: reads the real rows.")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=table_argument)
 @schema_option
 @reading_options
 @out_option
 @json_option
 def inspect(
-    table: Path,
+    table: str | Path,
     schema_path: Path,
     delimiter: str | None,
     quote: str,
     encoding: str,
     no_header: bool,
     kind: str | None,
+    query_is_row_wise: bool,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -42,7 +50,12 @@ def inspect(
     refuse_release(out)
     schema = read_schema(schema_path)
     with shown_progress(wanted=not as_json) as progress:
-        made = run(table, schema, read=read_options(delimiter, quote, encoding, no_header, kind), progress=progress)
+        made = run(
+            table,
+            schema,
+            read=read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
+            progress=progress,
+        )
         made.save(out)
     if as_json:
         say_json({"out": str(out)} | made.document)

@@ -117,8 +117,14 @@ def budget_file_options(command: Command) -> Command:
 
 
 def reading_options(command: Command) -> Command:
-    """Add the options that say how a text table is spelled (nothing is guessed from its rows)."""
+    """Add the options that say how a table is to be read (nothing is guessed from its rows)."""
     for option in (
+        click.option(
+            "--query-is-row-wise",
+            is_flag=True,
+            help="Every row of the query= (or view) of a database comes from one record, or one person's; the release "
+            "says so.",
+        ),
         click.option(
             "--kind", default=None, metavar="K", help="csv, tsv, parquet, ... where TABLE's name does not say."
         ),
@@ -131,11 +137,27 @@ def reading_options(command: Command) -> Command:
     return command
 
 
-def read_options(delimiter: str | None, quote: str, encoding: str, no_header: bool, kind: str | None) -> ReadOptions:
+def table_argument(text: str) -> str | Path:
+    """A TABLE as typed: a database's address (duckdb:, postgresql:) as it is, anything else as a path."""
+    from margent.tables.address import table_named
+
+    return table_named(text)
+
+
+def read_options(
+    delimiter: str | None, quote: str, encoding: str, no_header: bool, kind: str | None, query_is_row_wise: bool
+) -> ReadOptions:
     """The reading options of a command as the reader wants them."""
     from margent.tables.options import ReadOptions
 
-    return ReadOptions(delimiter=delimiter, quote=quote, encoding=encoding, header=not no_header, kind=kind)
+    return ReadOptions(
+        delimiter=delimiter,
+        quote=quote,
+        encoding=encoding,
+        header=not no_header,
+        kind=kind,
+        query_is_row_wise=query_is_row_wise,
+    )
 
 
 def budget_file_of(path: Path | None, data_set: str | None) -> BudgetFile | None:

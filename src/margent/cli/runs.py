@@ -30,6 +30,7 @@ from margent.cli.options import (
     seed_option,
     settings_of,
     settings_option,
+    table_argument,
     whole_number,
 )
 from margent.errors import UsageError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Make a synthetic table that may be published.")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=table_argument)
 @schema_option
 @click.option(
     "--epsilon", default=None, metavar="E", help="The privacy budget; smaller protects more. Never defaulted."
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
 def synthesize(
-    table: Path,
+    table: str | Path,
     schema_path: Path,
     epsilon: str | None,
     delta: str | None,
@@ -96,6 +97,7 @@ def synthesize(
     encoding: str,
     no_header: bool,
     kind: str | None,
+    query_is_row_wise: bool,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -105,6 +107,7 @@ def synthesize(
     \b
     margent synthesize people.csv --schema schema.json --epsilon 1 --budget people.budget -o OUT/
     margent synthesize people.csv --schema schema.json --epsilon 1 --single-release -o OUT/
+    margent synthesize "postgresql:?service=ward&table=public.stays" --schema schema.json --epsilon 1 ... -o OUT/
     """
     from margent.methods import DEFAULT_METHOD, method_named
     from margent.pipeline import checked_people, checked_rows, checked_seed
@@ -142,7 +145,10 @@ def synthesize(
             settings=given,
             rows=count,
             seed=sampling_seed,
-            read=replace(read_options(delimiter, quote, encoding, no_header, kind), container_types=not schema_types),
+            read=replace(
+                read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
+                container_types=not schema_types,
+            ),
             expect_people=people,
             strict=strict,
             progress=progress,
@@ -241,6 +247,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
         IF_NOT_GOOD_ENOUGH,
         SINGLE_RELEASE,
         schema_warnings,
+        what_a_row_is,
         what_epsilon_means,
         what_may_be_published,
         what_was_asked_for,
@@ -258,6 +265,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
     noise = [entry["noiseAlone"] for entry in summary["oneWays"]["columns"]]
     say(f"{release.rows:,} synthetic rows are in {out}/ (page: {out / 'release.html'})")
     say(who_is_protected(release.transcript.schema, release.budget))
+    for sentence in what_a_row_is(release.transcript):
+        say(sentence)
     say(what_epsilon_means(release.budget))
     if spent:
         say(what_was_spent(release.transcript, release.budget))

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from margent.cli.console import say, say_json
-from margent.cli.options import json_option, read_options, reading_options
+from margent.cli.options import (
+    json_option,
+    read_options,
+    reading_options,
+    table_argument,
+)
 from margent.cli.questions import say_questions
 from margent.cli.schema_edit import edit
 from margent.cli.schema_export import export, json_schema
@@ -42,7 +47,7 @@ for command in (import_, edit, export, json_schema):
 
 
 @schema.command(short_help="Begin a schema from a header, declared types or a codebook.")
-@click.argument("table", required=False, type=click.Path(path_type=Path))
+@click.argument("table", required=False, type=table_argument)
 @click.option("--codebook", default=None, type=click.Path(path_type=Path), metavar="BOOK", help="A codebook CSV.")
 @click.option("--public-data", is_flag=True, help="The table is public: read values and bounds from its rows as well.")
 @reading_options
@@ -55,7 +60,7 @@ for command in (import_, edit, export, json_schema):
     help="The schema file to write.",
 )
 def draft(
-    table: Path | None,
+    table: str | Path | None,
     codebook: Path | None,
     public_data: bool,
     delimiter: str | None,
@@ -63,6 +68,7 @@ def draft(
     encoding: str,
     no_header: bool,
     kind: str | None,
+    query_is_row_wise: bool,
     out: Path,
 ) -> None:
     """Begin a schema from a table's header and declared types, or from a codebook.
@@ -77,7 +83,12 @@ def draft(
         raise UsageError("give either a TABLE or --codebook BOOK")
     if out.exists():
         raise UsageError(f"{out} exists already; choose another file or remove it first")
-    made = _draft(table, codebook, read_options(delimiter, quote, encoding, no_header, kind), public_data=public_data)
+    made = _draft(
+        table,
+        codebook,
+        read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
+        public_data=public_data,
+    )
     try:
         out.write_text(made.text, encoding="utf-8")
     except OSError as error:
@@ -95,17 +106,18 @@ def draft(
 
 @schema.command(short_help="Check a schema, and hold a table's header against it.")
 @click.argument("schema_path", type=click.Path(path_type=Path), metavar="S")
-@click.argument("table", required=False, type=click.Path(path_type=Path))
+@click.argument("table", required=False, type=table_argument)
 @reading_options
 @json_option
 def check(
     schema_path: Path,
-    table: Path | None,
+    table: str | Path | None,
     delimiter: str | None,
     quote: str,
     encoding: str,
     no_header: bool,
     kind: str | None,
+    query_is_row_wise: bool,
     as_json: bool,
 ) -> None:
     """Check a schema, all faults at once, and compare it with TABLE's header. No row is read.
@@ -121,14 +133,17 @@ def check(
     from margent.schema.formulas import formula_cells, formula_warnings
     from margent.schema.read import read_schema
     from margent.schema.settled import asks_to_buy, open_columns, planned
+    from margent.tables.address import shown
     from margent.tables.source import open_table
 
-    if schema_path.suffix.lower() != ".json" and table is not None and table.suffix.lower() == ".json":
+    if schema_path.suffix.lower() != ".json" and str(table).lower().endswith(".json"):
         raise UsageError(f"the schema comes first, then the table: margent schema check {table} {schema_path}")
     try:
         read = read_schema(schema_path)
         if table is not None:
-            open_table(table, read, read_options(delimiter, quote, encoding, no_header, kind)).close()
+            open_table(
+                table, read, read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise)
+            ).close()
     except SchemaError as error:
         if as_json:
             faults = [{"pointer": fault.pointer, "message": fault.message} for fault in error.faults]
@@ -161,10 +176,10 @@ def check(
     for warning in formula_warnings(formula_cells(read)):
         say(f"Warning: {warning}.")
     if table is not None:
-        say(f"The header of {table} agrees with it. No row was read.")
+        say(f"The header of {shown(table)} agrees with it. No row was read.")
 
 
-def _draft(table: Path | None, codebook: Path | None, options: ReadOptions, *, public_data: bool) -> Draft:
+def _draft(table: str | Path | None, codebook: Path | None, options: ReadOptions, *, public_data: bool) -> Draft:
     if codebook is not None:
         from margent.schema.codebook import draft_from_codebook
 

@@ -14,13 +14,14 @@ from margent.cli.options import (
     read_options,
     reading_options,
     schema_option,
+    table_argument,
     whole_number,
 )
 from margent.errors import UsageError
 
 
 @click.command(short_help="Error against epsilon, on a PUBLIC table only.")
-@click.argument("table", type=click.Path(path_type=Path))
+@click.argument("table", type=table_argument)
 @schema_option
 @click.option("--epsilon", "epsilons", required=True, metavar="E,E,...", help="The budgets to try, with commas.")
 @delta_option
@@ -33,7 +34,7 @@ from margent.errors import UsageError
 @out_option
 @json_option
 def sweep(
-    table: Path,
+    table: str | Path,
     schema_path: Path,
     epsilons: str,
     delta: str,
@@ -45,6 +46,7 @@ def sweep(
     encoding: str,
     no_header: bool,
     kind: str | None,
+    query_is_row_wise: bool,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -73,7 +75,7 @@ def sweep(
             on_public_data=on_public_data,
             delta=delta,
             draws=whole_number(draws, "--draws", least=1) or 1,
-            read=read_options(delimiter, quote, encoding, no_header, kind),
+            read=read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
             progress=progress,
         )
         made.save(out)

@@ -21,6 +21,7 @@ from margent.schema.codec import Codec
 from margent.schema.differences import base_order
 from margent.schema.domain import Clique, Domain
 from margent.schema.fields import Dropped, Schema
+from margent.tables.address import is_address, read_address
 from margent.tables.declared import declared_columns
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
@@ -37,12 +38,16 @@ class Given:
 
 
 def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
-    """What a person named: a table's file, a frame, or a release folder, whose table is meant.
+    """What a person named: a table's file, a folder of files, a database's address, a frame, or a release folder.
 
-    Raises: TranscriptError where a release folder is damaged.
+    Of a release folder its table is meant.
+
+    Raises: TranscriptError where a release folder is damaged, UsageError where an address cannot be read.
     """
     if not isinstance(table, str | Path):
         return Given(name or "table", table, read)
+    if is_address(table):
+        return Given(name or read_address(str(table)).name, table, read)
     path = Path(table)
     if path.is_dir() and is_release(path):
         summary = read_json(path / "summary.json")
@@ -59,16 +64,17 @@ def told_apart(tables: Sequence[Given]) -> list[Given]:
     """The same tables with names that differ: the folder is added, then a number, where they do not."""
     names = [one.name for one in tables]
     if len(set(names)) < len(names):
-        names = [
-            f"{Path(one.table).parent.name}/{one.name}" if isinstance(one.table, str | Path) else one.name
-            for one in tables
-        ]
+        names = [f"{Path(one.table).parent.name}/{one.name}" if _is_file(one.table) else one.name for one in tables]
     seen: dict[str, int] = {}
     for place, name in enumerate(names):
         seen[name] = seen.get(name, 0) + 1
         if seen[name] > 1:
             names[place] = f"{name} ({seen[name]})"
     return [replace(one, name=name) for one, name in zip(tables, names, strict=True)]
+
+
+def _is_file(table: object) -> bool:
+    return isinstance(table, str | Path) and not is_address(table)
 
 
 def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, ...]]:
@@ -78,10 +84,10 @@ def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, .
     """
     found: list[tuple[str, ...]] = []
     for one in tables:
-        if not isinstance(one.table, str | Path) or not one.read.header:
+        if not isinstance(one.table, str | Path) or not (one.read.header or is_address(one.table)):
             found.append(())
             continue
-        names, _ = declared_columns(Path(one.table), one.read)
+        names, _ = declared_columns(one.table, one.read)
         found.append(tuple(field.name for field in schema.modelled if field.name not in names))
     return found
 

@@ -36,6 +36,8 @@ have been bought: the schema is then the declared one, and the first answers set
 3: scores and choices may name a child a clique, merges may stand beside their column, a network or clique tree may be
 given. 2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say how
 many rows of a person are counted (in version 1 the unit is always a row)."""
+FROM_QUERY = "queryDeclaredRowWise"
+"""Present, and true, where the rows were those of a database's query or view; the same word stands in charges.json."""
 MAX_JSON_BYTES = 64 * 2**20
 
 
@@ -68,6 +70,8 @@ def measurement_files(transcript: Transcript) -> dict[str, bytes]:
             "sha256": hashlib.sha256(blob).hexdigest(),
         },
     }
+    if transcript.from_query:
+        document[FROM_QUERY] = True
     if transcript.structure is not None:
         document["structure"] = structure_to_json(transcript.structure)
     return {"transcript.json": canonical_json(document), "answers.i64": blob}
@@ -151,6 +155,7 @@ def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Trans
         merges=merges,
         run=text(document.get("run", "")),  # the first files had none
         declared=declared if bought else None,
+        from_query=document.get(FROM_QUERY, False) is True,
     )
     if any(charge.person_rows != schema.person_rows for charge in bare.charges):
         raise ValueError

@@ -12,7 +12,14 @@ from fractions import Fraction
 from typing import Any
 
 from margent.privacy.budget import Budget
-from margent.release.promise import number, purposes, what_epsilon_means, what_was_spent, who_is_protected
+from margent.release.promise import (
+    number,
+    purposes,
+    what_a_row_is,
+    what_epsilon_means,
+    what_was_spent,
+    who_is_protected,
+)
 from margent.report.pages import page
 from margent.schema.fields import PersonUnit
 from margent.transcript import Quantiles, Sizes, Transcript
@@ -168,4 +175,5 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "
         "comparing them with the real table is outside the promise.",
     }  # fmt: skip
+    said["unit"] = " ".join([said["unit"], *what_a_row_is(transcript)])
     return [(topic, question, said[key]) for topic, question, key in QUESTIONS]

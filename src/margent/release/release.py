@@ -18,6 +18,7 @@ from margent.privacy.budget import Budget
 from margent.release.charge_json import charge_to_json
 from margent.release.folder import internal_files, whole_folder
 from margent.release.measurements import (
+    FROM_QUERY,
     canonical_json,
     measurement_files,
     read_json,
@@ -150,6 +151,7 @@ class Release:
             "accountant": budget.accountant,
             "relation": budget.relation,
             "personRows": budget.person_rows,
+            **({FROM_QUERY: True} if self.transcript.from_query else {}),
             "total": str(budget.total),
             "spent": str(sum((charge.cost for charge in self.transcript.charges), start=0 * budget.total)),
             "charges": self.charges,

@@ -19,6 +19,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.laws import law_of
 from margent.release.promise import (
     SINGLE_RELEASE,
+    what_a_row_is,
     what_epsilon_means,
     what_was_asked_for,
     what_was_spent,
@@ -189,6 +190,7 @@ def release_summary(
         "seed": seed,
         "promise": [
             who_is_protected(transcript.schema, budget),
+            *what_a_row_is(transcript),
             what_epsilon_means(budget),
             what_was_spent(transcript, budget),
             SINGLE_RELEASE,

@@ -48,7 +48,8 @@ def drafted(fields: Sequence[dict[str, Any]], *, unit: Any = None, provenance: s
 def draft_from_table(columns: Sequence[str], arrow_schema: Any | None = None) -> Draft:
     """A draft from a table's header and, for a typed container, its declared types.
 
-    Never from values, bounds, dictionary values or null counts: those are private. A text file has no types.
+    Never from values, bounds, dictionary values or null counts: those are private. A text file has no types. A column
+    that is declared without nulls (NOT NULL in a database) is required.
 
     Privacy: none: header and container only.
 
@@ -58,8 +59,17 @@ def draft_from_table(columns: Sequence[str], arrow_schema: Any | None = None) ->
     """
     if arrow_schema is None:
         return drafted([{"name": name, "type": TODO} for name in columns])
-    kinds = dict(zip(arrow_schema.names, arrow_schema.types, strict=True))
-    return drafted([typed_field(name, kinds.get(name)) for name in columns])
+    found = {each.name: each for each in arrow_schema}
+    return drafted(
+        [_as_declared(typed_field(name, found[name].type), nullable=found[name].nullable) for name in columns]
+    )
+
+
+def _as_declared(field: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
+    """The field, required where its column is declared without nulls and is modeled."""
+    if nullable or field.get("margent", {}).get("role") == "drop":
+        return field
+    return field | {"constraints": {"required": True} | field.get("constraints", {})}
 
 
 def typed_field(name: str, kind: Any) -> dict[str, Any]:

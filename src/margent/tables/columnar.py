@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margent.errors import Fault, SchemaError, TableError
+from margent.errors import TableError
 from margent.machine import block_rows
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
@@ -19,113 +18,79 @@ if TYPE_CHECKING:
     from margent.schema.fields import Schema
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One file and its declared columns."""
-
-    snapshot: Snapshot
-    declared: pa.Schema
+_READ_AHEAD = 2**20
+"""Bytes read at a time of each column; without it pyarrow holds a whole column chunk, as large as a row group."""
 
 
-def open_parquet(path: Path, schema: Schema) -> OpenTable:
-    """A Parquet file, or a folder of them in the order of their names, with the columns of the schema.
+def open_columnar(path: Path, kind: str, schema: Schema) -> OpenTable:
+    """A Parquet file, a Feather (version 2) or Arrow file, or one with an Arrow stream, with the schema's columns.
 
-    Privacy: none spent; footers only are looked at, and of these the declared columns.
-    Raises: TableError when a file cannot be read as Parquet, SchemaError when the columns differ.
-    """
-    files = _files(path) if path.is_dir() else [path]
-    parts = [_parquet_part(file) for file in files]
-    first = parts[0].declared
-    check_columns(first.names, schema, declared=first)
-    wanted = tuple(schema.columns_read)
-    _check_alike(parts, wanted)
-    listed = [field.name for field in schema.fields if field.role == "model" and field.listed is not None]
-
-    def read() -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            part.snapshot.check()
-            yield from _parquet_batches(part.snapshot.path, wanted, listed)
-            part.snapshot.check()
-
-    return OpenTable("parquet", tuple(first.names), wanted, read, declared=first)
-
-
-def open_ipc(path: Path, kind: str, schema: Schema) -> OpenTable:
-    """A Feather (version 2) or Arrow file, or one with an Arrow stream, with the columns of the schema.
-
-    Privacy: none spent; the declared columns only are looked at.
-    Raises: TableError when the file cannot be read as Arrow, SchemaError when the columns differ.
+    Privacy: none spent; the footer only is looked at, and of it the declared columns.
+    Raises: TableError when the file cannot be read as its kind, SchemaError when the columns differ.
     """
     snapshot = Snapshot.of(path)
-    declared = _ipc_schema(path, kind)
+    declared = declared_types(path, kind)
     check_columns(declared.names, schema, declared=declared)
-    wanted = tuple(schema.columns_read)
-    places = sorted(declared.names.index(name) for name in wanted)
+    wanted, listed = tuple(schema.columns_read), listed_columns(schema)
 
     def read() -> Iterator[pa.RecordBatch]:
         snapshot.check()
-        yield from _ipc_batches(path, places)
+        yield from columnar_batches(path, kind, wanted, listed)
         snapshot.check()
 
     return OpenTable(kind, tuple(declared.names), wanted, read, declared=declared)
 
 
-def declared_types(path: Path, kind: str) -> Any:
-    """The Arrow schema that a Parquet file, a folder of them (its first file) or an Arrow file declares.
+def declared_types(path: Path, kind: str, shown: str | None = None) -> Any:
+    """The Arrow schema that a Parquet, Feather or Arrow file declares; messages call the file ``shown``.
 
     Privacy: none spent; the container's own description only.
     Raises: TableError when it cannot be read.
     """
-    if kind != "parquet":
-        return _ipc_schema(path, kind)
-    return _parquet_part(_files(path)[0] if path.is_dir() else path).declared
-
-
-def _files(folder: Path) -> list[Path]:
-    entries = sorted(entry for entry in folder.iterdir() if entry.name[0] not in "._")
-    files = [entry for entry in entries if entry.suffix.lower() in {".parquet", ".pq"} and entry.is_file()]
-    if any(entry.is_dir() for entry in entries):
-        raise TableError(
-            f"{folder}: a folder of Parquet files must be flat; it holds folders, which are not read (a partitioned "
-            "table keeps columns in their names: write it again as one file, or flat, with these columns inside)"
-        )
-    if not files:
-        raise TableError(f"{folder}: the folder holds no .parquet file")
-    return files
-
-
-def _parquet_part(path: Path) -> _Part:
-    import pyarrow.parquet as pq
-
-    snapshot = Snapshot.of(path)
     declared = None
+    called = str(path) if shown is None else shown
+    path.open("rb").close()  # what keeps a file from being opened at all is said in the system's words
     try:
-        with pq.ParquetFile(path) as file:
-            declared = file.schema_arrow
-            _ = declared.names  # as below
+        declared = _parquet_schema(path) if kind == "parquet" else _ipc_schema(path, called)
+        _ = declared.names  # names that are no UTF-8 are found here, not where they are first used
+    except TableError:
+        raise
     except Exception:
         declared = None
     if declared is None:
-        raise TableError(f"{path}: cannot be read as Parquet; was it written to its end?")
-    return _Part(snapshot, declared)
+        what = "Parquet" if kind == "parquet" else kind
+        raise TableError(f"{called}: cannot be read as {what}; was it written to its end?")
+    return declared
 
 
-def _check_alike(parts: Sequence[_Part], wanted: Sequence[str]) -> None:
-    """Every file of a folder declares the wanted columns as the first one does."""
-    first = parts[0]
-    faults = []
-    for part in parts[1:]:
-        name = part.snapshot.path.name
-        if sorted(part.declared.names) != sorted(first.declared.names):
-            faults.append(Fault(name, f"its columns are not those of {first.snapshot.path.name}"))
-            continue
-        faults += [
-            Fault(f"{name}, column {column}", f"its type is not the one in {first.snapshot.path.name}")
-            for column in wanted
-            if part.declared.field(column).type != first.declared.field(column).type
-        ]
-    if faults:
-        raise SchemaError(faults, "the folder of Parquet files")
+def listed_columns(schema: Schema) -> tuple[str, ...]:
+    """The modeled columns whose values are a list: few, so that a file's own dictionaries of them are small.
+
+    Privacy: none: the schema.
+    """
+    return tuple(field.name for field in schema.fields if field.role == "model" and field.listed is not None)
+
+
+def columnar_batches(
+    path: Path, kind: str, wanted: Sequence[str], listed: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """One pass over a file's rows: the wanted columns, in any order and perhaps with others.
+
+    Shapes: of Parquet `block_rows` rows at a time however large its row groups are; of Arrow the file's own batches,
+    each of which is held whole.
+    Privacy: private rows.
+    """
+    if kind == "parquet":
+        yield from _parquet_batches(path, wanted, listed)
+    else:
+        yield from _ipc_batches(path, wanted)
+
+
+def _parquet_schema(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.schema_arrow
 
 
 def _parquet_batches(path: Path, wanted: Sequence[str], listed: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -133,34 +98,27 @@ def _parquet_batches(path: Path, wanted: Sequence[str], listed: Sequence[str]) -
     import pyarrow.parquet as pq
 
     # Names with dots may bring other columns along; the open table selects by name again.
-    with pq.ParquetFile(path, read_dictionary=list(listed)) as file:
+    with pq.ParquetFile(path, read_dictionary=list(listed), buffer_size=_READ_AHEAD, pre_buffer=False) as file:
         yield from file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted))
 
 
-def _ipc_schema(path: Path, kind: str) -> Any:
+def _ipc_schema(path: Path, called: str) -> Any:
     import pyarrow as pa
 
     with path.open("rb") as raw:
         start = raw.read(4)
     if start == b"FEA1":
-        raise TableError(f"{path}: Feather version 1 is not read; write it again as version 2 or as Parquet")
-    declared = None
-    try:
-        with pa.OSFile(str(path)) as file:
-            declared = _ipc_reader(file, None).schema
-            _ = declared.names  # names that are no UTF-8 are found here, not where they are first used
-    except Exception:
-        declared = None
-    if declared is None:
-        raise TableError(f"{path}: cannot be read as {kind}; was it written to its end?")
-    return declared
+        raise TableError(f"{called}: Feather version 1 is not read; write it again as version 2 or as Parquet")
+    with pa.OSFile(str(path)) as file:
+        return _ipc_reader(file, None).schema
 
 
-def _ipc_batches(path: Path, places: list[int]) -> Iterator[pa.RecordBatch]:
+def _ipc_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    options = pa.ipc.IpcReadOptions(included_fields=places)
     with pa.OSFile(str(path)) as file:
+        names = _ipc_reader(file, None).schema.names
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(names.index(name) for name in wanted))
         reader = _ipc_reader(file, options)
         if isinstance(reader, pa.RecordBatchReader):
             yield from map(_sound, reader)
@@ -204,6 +162,7 @@ def _ipc_reader(file: Any, options: Any) -> Any:
     """A reader of the file form, or of the stream form where the file does not begin like the former."""
     import pyarrow as pa
 
+    file.seek(0)
     form = pa.ipc.open_file if file.read(6) == b"ARROW1" else pa.ipc.open_stream
     file.seek(0)
     return form(file, options=options)

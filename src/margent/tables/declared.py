@@ -6,19 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from margent.errors import TableError
+from margent.tables.address import is_address, require_path
 from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
 
 
-def declared_columns(path: Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
-    """Column names, and the Arrow schema of a typed container (None for text, which declares no types).
+def declared_columns(table: str | Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+    """Column names, and the Arrow schema of a typed container or a database (None for text, which declares no types).
 
-    Privacy: none spent; header and container only.
-    Raises: TableError when there is no such file or it cannot be read as what it is called.
+    ``table`` is a file, a folder of files or a database's address.
+
+    Privacy: none spent; header, container and catalog only.
+    Raises: TableError when there is no such table or it cannot be read as what it is called.
     """
-    if not path.exists():
-        raise TableError(f"{path}: there is no such file")
-    kind = kind_of_path(path, options)
+    if is_address(table):
+        from margent.tables.database import address_columns
+
+        return address_columns(str(table), options)
+    path = Path(table)
+    require_path(path)
     try:
+        if path.is_dir():
+            from margent.tables.folders import folder_columns
+
+            return folder_columns(path, options)
+        kind = kind_of_path(path, options)
         if kind in TEXT_KINDS:
             from margent.tables.text import text_header
 

@@ -23,6 +23,7 @@ def check_columns(
     declared: Any = None,
     delimiter: str | None = None,
     index: Sequence[str] = (),
+    beside: Sequence[str] = (),
 ) -> None:
     """Every column of the schema is in the table exactly once, of a type it can be read from, and no other is.
 
@@ -30,21 +31,22 @@ def check_columns(
     holds the ids of the persons to protect). A text file's first line that has no name of the schema may be a row:
     it is not shown. ``declared`` is the Arrow
     schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a pandas frame holds
-    beside its columns.
+    beside its columns, ``beside`` the columns that a folder's names give.
 
     Privacy: none: names and declared types only.
     Raises: SchemaError listing all differences.
     """
     listed = [field.name for field in schema.fields]
     optional = {field.name for field in schema.fields if field.role == "drop"} - set(schema.columns_read)
-    present = set(found)
     if delimiter is not None and found and _may_be_a_row(found, listed, delimiter):
         raise SchemaError(
             [Fault("header", _not_a_header(found, listed))], "the table's header, held against the schema,"
         )
+    other = _other_delimiter(found, listed, delimiter)
+    found = [*found, *beside]
+    present = set(found)
     missing = [name for name in listed if name not in present and name not in optional]
     faults: list[Fault] = []
-    other = _other_delimiter(found, listed, delimiter)
     if other:
         faults.append(
             Fault(found[0], f"the header is one column that holds {other}: did you mean --delimiter {other}?")

@@ -32,6 +32,8 @@ _OTHER_SUFFIXES = {
     ".ipc": "arrow",
 }
 
+_KINDS = {suffix: kind for kind, suffix in FILE_SUFFIXES.items()} | _OTHER_SUFFIXES
+
 _ENCODINGS = (
     *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "iso8859-2", "iso8859-15"),
     *(f"cp125{last}" for last in range(9)),
@@ -53,6 +55,8 @@ class ReadOptions:
     suffix does not say. ``spool``: whether a one-shot stream may be copied to a temporary file that only its
     owner can read, in ``spool_folder`` (by default the system's). ``container_types``: whether the column types
     that a Parquet or Arrow file declares are as public as its column names, so that the output may follow them.
+    ``query_is_row_wise``: the operator's word that every row of a database's query (or view) comes from one record, or
+    from the records of one person; without it no query is read, and with it the release says so.
 
     Units: ``max_record_bytes`` in bytes of UTF-8.
     Privacy: none: public facts. None of it is ever guessed from the table.
@@ -71,6 +75,7 @@ class ReadOptions:
     spool: bool = True
     spool_folder: Path | None = None
     container_types: bool = True
+    query_is_row_wise: bool = False
 
     def __post_init__(self) -> None:
         """Check every option; raise one UsageError for all that are off."""
@@ -113,7 +118,7 @@ def codec_name(encoding: str) -> str:
 
 
 def kind_of_path(path: Path, options: ReadOptions) -> str:
-    """The kind of file, from the options or the suffix; a folder holds Parquet files.
+    """The kind of file, from the options or the suffix.
 
     Privacy: none: names only.
     Raises: TableError listing the suffixes that are known.
@@ -123,13 +128,10 @@ def kind_of_path(path: Path, options: ReadOptions) -> str:
     """
     if options.kind is not None:
         return options.kind
-    if path.is_dir():
-        return "parquet"
     name = path.name.lower()
-    kinds = {suffix: kind for kind, suffix in FILE_SUFFIXES.items()} | _OTHER_SUFFIXES
-    for suffix in sorted(kinds, key=len, reverse=True):
-        if name.endswith(suffix):
-            return kinds[suffix]
+    kind = kind_by_suffix(name)
+    if kind is not None:
+        return kind
     if name.endswith((".bz2", ".xz", ".lz4", ".zip", ".7z", ".tar", ".tgz", ".tar.gz", ".z", ".br")):
         raise TableError(
             f"{path}: files compressed in this way are not read: unpack the file, or compress it as .csv.gz or .csv.zst"
@@ -137,6 +139,18 @@ def kind_of_path(path: Path, options: ReadOptions) -> str:
     if name.endswith((".xls", ".xlsx", ".xlsm", ".ods", ".sav", ".dta", ".sas7bdat", ".rds", ".json", ".jsonl")):
         raise TableError(f"{path}: files of this kind are not read: save the table as CSV or Parquet first")
     raise TableError(
-        f"{path}: the kind of file is not clear from its name; known are {', '.join(sorted(kinds))} "
-        "and a folder of Parquet files: rename it, or state its kind (--kind csv)"
+        f"{path}: the kind of file is not clear from its name; known are {', '.join(sorted(_KINDS))} "
+        "and a folder of such files: rename it, or state its kind (--kind csv)"
     )
+
+
+def kind_by_suffix(name: str) -> str | None:
+    """The kind of file that a name tells, or None.
+
+    >>> kind_by_suffix("part-0.snappy.parquet"), kind_by_suffix("notes.md")
+    ('parquet', None)
+    """
+    for suffix in sorted(_KINDS, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return _KINDS[suffix]
+    return None

@@ -43,19 +43,23 @@ class Snapshot:
             raise TableError(f"{path}: there is no such file")
         if not path.is_file():
             raise TableError(f"{path}: not a regular file; a pipe or device must be copied to a file first")
-        return Snapshot(path, _identity(path))
+        return Snapshot(path, identity_of(path))
 
     def check(self) -> None:
         """Raise TableError, with fixed text, unless the file is still the same."""
         try:
-            same = _identity(self.path) == self.identity
+            same = identity_of(self.path) == self.identity
         except OSError:
             same = False
         if not same:
             raise TableError(CHANGED)
 
 
-def _identity(path: Path) -> tuple[int, ...]:
+def identity_of(path: Path) -> tuple[int, ...]:
+    """Which file a path leads to, its size, and when it was last written to.
+
+    Privacy: none of it is written or shown.
+    """
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from margent.errors import TableError
+from margent.tables.address import is_address, require_path
 from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class TableSource(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of file (a key of `margent.tables.options.FILE_SUFFIXES`) or frame."""
+        """The kind of file (a key of `margent.tables.options.FILE_SUFFIXES`; of a database Parquet) or frame."""
         ...
 
     @property
@@ -41,7 +42,12 @@ class TableSource(Protocol):
 
     @property
     def declared(self) -> pa.Schema | None:
-        """The column types that a typed file declares, a part of its header; None for text and frames."""
+        """The column types that a typed file or a database declares, a part of its header; None for text and frames."""
+        ...
+
+    @property
+    def from_query(self) -> bool:
+        """Whether the rows are the result of a database's query or view, so that a row is what the operator says."""
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -67,7 +73,7 @@ class TableSource(Protocol):
 
 
 def open_table(table: str | Path | object, schema: Schema, options: ReadOptions = _DEFAULT) -> TableSource:
-    """The table at a path, or an object with the Arrow stream interface, whose header agrees with the schema.
+    """The table at a path or a database's address, or an object with the Arrow stream interface, that fits the schema.
 
     Only the container and the header are looked at: what is refused here depends on no row. Columns are
     matched by name; their order is free.
@@ -80,6 +86,10 @@ def open_table(table: str | Path | object, schema: Schema, options: ReadOptions 
         from margent.tables.streams import open_object
 
         return open_object(table, schema, options)
+    if is_address(table):
+        from margent.tables.database import open_address
+
+        return open_address(str(table), schema, options)
     path = Path(table)
     try:
         return _open_file(path, schema, options)
@@ -88,13 +98,16 @@ def open_table(table: str | Path | object, schema: Schema, options: ReadOptions 
 
 
 def _open_file(path: Path, schema: Schema, options: ReadOptions) -> TableSource:
-    if not path.exists():
-        raise TableError(f"{path}: there is no such file")
+    require_path(path)
+    if path.is_dir():
+        from margent.tables.folders import open_folder
+
+        return open_folder(path, schema, options)
     kind = kind_of_path(path, options)
     if kind in TEXT_KINDS:
         from margent.tables.text import open_text
 
         return open_text(path, kind, schema, options)
-    from margent.tables.columnar import open_ipc, open_parquet
+    from margent.tables.columnar import open_columnar
 
-    return open_parquet(path, schema) if kind == "parquet" else open_ipc(path, kind, schema)
+    return open_columnar(path, kind, schema)

@@ -107,23 +107,26 @@ def _open_once(table: Any, kind: str, schema: Schema, options: ReadOptions) -> O
     anything is charged: until the first pass a DuckDB relation is asked for itself without its rows, and an object that
     tells its schema apart from its stream for that alone. Of other streams only the schema is read; no batch is pulled.
     """
+    require_spool(options)
+    opened, declared = _promised(table, kind)
+    check_columns(declared.names, schema, declared=declared)
+    wanted = tuple(schema.columns_read)
+    spool = Spool(options.spool_folder)
+    return OpenTable(kind, tuple(declared.names), wanted, lambda: spool.passed(opened, declared, wanted), spool.close)
+
+
+def require_spool(options: ReadOptions) -> None:
+    """Refuse what can be read only once where no copy may, or can, be made.
+
+    Privacy: none: no row is read.
+    Raises: UsageError where copies are not allowed, TableError where there is no folder for them.
+    """
     if not options.spool:
         raise UsageError(
             "this table can be read only once and several passes are needed; allow a temporary copy (spool), "
             "or pass a file or a DataFrame"
         )
-
-    opened, declared = _promised(table, kind)
-    check_columns(declared.names, schema, declared=declared)
     require_scratch(options.spool_folder)
-    wanted = tuple(schema.columns_read)
-    spool = Spool(options.spool_folder)
-
-    def read() -> Iterator[pa.RecordBatch]:
-        spool.fill(opened, declared, wanted)
-        return spool.batches()
-
-    return OpenTable(kind, tuple(declared.names), wanted, read, spool.close)
 
 
 def _promised(table: Any, kind: str) -> tuple[Callable[[], pa.RecordBatchReader], pa.Schema]:
@@ -179,6 +182,13 @@ class Spool:
                 writer.write_batch(_spoolable(plain(batch, wanted)))
         self.file.flush()
         self.whole = True
+
+    def passed(
+        self, opened: Callable[[], pa.RecordBatchReader], promised: pa.Schema, wanted: tuple[str, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        """One pass over all rows; the first one copies them."""
+        self.fill(opened, promised, wanted)
+        return self.batches()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in the order of the stream; passes may overlap."""

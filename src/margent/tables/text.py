@@ -41,21 +41,31 @@ def open_text(path: Path, kind: str, schema: Schema, options: ReadOptions) -> Op
     else:
         columns, body = (
             tuple(field.name for field in schema.fields),
-            _mark(_head(path, kind, options.encoding)),
+            text_body(path, kind, options),
         )
     file = TextFile(snapshot, kind, options, columns, tuple(schema.columns_read), body)
     return OpenTable(kind, columns, file.wanted, file.batches)
 
 
-def text_header(path: Path, kind: str, options: ReadOptions) -> tuple[tuple[str, ...], int]:
-    """The column names that a text file's first record gives, and the bytes up to its end.
+def text_header(path: Path, kind: str, options: ReadOptions, shown: str | None = None) -> tuple[tuple[str, ...], int]:
+    """The column names that a text file's first record gives, and the bytes up to its end; messages say ``shown``.
 
     Privacy: none spent; only the header is looked at.
     Raises: TableError when the container or header cannot be read.
     """
-    head = _head(path, kind, options.encoding)
-    names, length = _header(head[_mark(head) :], path, options.delimiter_of(kind), options)
-    return _decoded(names, path, options.encoding), _mark(head) + length
+    called = str(path) if shown is None else shown
+    head = _head(path, kind, options.encoding, called)
+    names, length = _header(head[_mark(head) :], called, options.delimiter_of(kind), options)
+    return _decoded(names, called, options.encoding), _mark(head) + length
+
+
+def text_body(path: Path, kind: str, options: ReadOptions, shown: str | None = None) -> int:
+    """The bytes before the first record of a text file without a header: those of a byte order mark.
+
+    Privacy: none spent; nothing but the mark is looked at.
+    Raises: TableError when the container cannot be read.
+    """
+    return _mark(_head(path, kind, options.encoding, str(path) if shown is None else shown))
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,7 @@ def _mark(head: bytes) -> int:
     return len(_BOM) if head.startswith(_BOM) else 0
 
 
-def _head(path: Path, kind: str, encoding: str) -> bytes:
+def _head(path: Path, kind: str, encoding: str, called: str) -> bytes:
     """The first bytes of the file as UTF-8: enough for any header that is accepted."""
     head = b""
     readable = True
@@ -109,12 +119,12 @@ def _head(path: Path, kind: str, encoding: str) -> bytes:
         readable = False
     if not readable and b"\n" not in head and b"\r" not in head:
         raise TableError(
-            f"{path}: cannot be read as {kind} in {encoding}; check the file's name, its compression and the encoding"
+            f"{called}: cannot be read as {kind} in {encoding}; check the file's name, its compression and the encoding"
         )
     return head
 
 
-def _header(text: bytes, path: Path, delimiter: str, options: ReadOptions) -> tuple[list[str], int]:
+def _header(text: bytes, called: str, delimiter: str, options: ReadOptions) -> tuple[list[str], int]:
     """The cells of the first record that is not empty, one character a byte, and the bytes up to its end."""
     used = 0
 
@@ -138,15 +148,15 @@ def _header(text: bytes, path: Path, delimiter: str, options: ReadOptions) -> tu
         used = _HEAD_BYTES
     if used > _HEADER_BYTES:
         raise TableError(
-            f"{path}: the header is longer than {_HEADER_BYTES} bytes; "
+            f"{called}: the header is longer than {_HEADER_BYTES} bytes; "
             "check the quote character and that the first line names the columns"
         )
     if not names:
-        raise TableError(f"{path}: the file has no header line")
+        raise TableError(f"{called}: the file has no header line")
     return list(names), used
 
 
-def _decoded(names: Sequence[str], path: Path, encoding: str) -> tuple[str, ...]:
+def _decoded(names: Sequence[str], called: str, encoding: str) -> tuple[str, ...]:
     try:
         return tuple(name.encode("latin-1").decode("utf-8") for name in names)
     except UnicodeDecodeError:
@@ -160,4 +170,4 @@ def _decoded(names: Sequence[str], path: Path, encoding: str) -> tuple[str, ...]
         hint = "it begins like a gzip file: its name should end in .gz"
     else:
         hint = "state its encoding, for instance latin-1 or cp1252"
-    raise TableError(f"{path}: the header is not text in {encoding}; {hint}")
+    raise TableError(f"{called}: the header is not text in {encoding}; {hint}")

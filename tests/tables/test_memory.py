@@ -1,0 +1,105 @@
+"""What reading takes of memory follows the batch, not the table: peaks of processes of their own, by number of rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("peak memory is read the way Linux tells it", allow_module_level=True)
+
+COLUMNS = ("a", "b", "c", "d")
+FEW, MANY = 250_000, 3_000_000
+DATA_MIB = MANY * len(COLUMNS) * 8 // 2**20
+
+CHILD = """
+import sys
+sys.path.insert(0, {folder!r})
+from table_schemas import names_only
+from margent.tables import duckdb_rows
+from margent.tables.source import open_table
+# DuckDB keeps blocks of the file up to its limit: here one that both files exceed, or nearly.
+duckdb_rows._MEMORY_MIB, duckdb_rows._COLUMN_MIB = 10, 1
+with open_table(sys.argv[1], names_only(*{columns!r})) as source:
+    rows = sum(batch.num_rows for batch in source.batches())
+# Of this process alone; what resource.getrusage tells begins at the parent's.
+peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(rows, int(peak) // 1024)
+"""
+
+
+def made(rows: int) -> pa.Table:
+    rng = np.random.default_rng(rows)
+    return pa.table({name: rng.integers(0, 10**9, rows) for name in COLUMNS})
+
+
+def as_parquet_of_one_row_group(path: Path, table: pa.Table) -> str:
+    pq.write_table(table, path.with_suffix(".parquet"), row_group_size=len(table), use_dictionary=False)
+    return str(path.with_suffix(".parquet"))
+
+
+def as_folder(path: Path, table: pa.Table) -> str:
+    path.mkdir()
+    for part, start in enumerate(range(0, len(table), FEW)):
+        pq.write_table(table.slice(start, FEW), path / f"{part:03}.parquet")
+    return str(path)
+
+
+def as_feather(path: Path, table: pa.Table) -> str:
+    pyarrow.feather.write_feather(table, path.with_suffix(".feather"), compression="lz4")
+    return str(path.with_suffix(".feather"))
+
+
+def as_csv(path: Path, table: pa.Table) -> str:
+    pyarrow.csv.write_csv(table, path.with_suffix(".csv"))
+    return str(path.with_suffix(".csv"))
+
+
+def as_duckdb(path: Path, table: pa.Table) -> str:
+    with duckdb.connect(str(path.with_suffix(".duckdb"))) as connection:
+        connection.register("made", table)
+        connection.execute("CREATE TABLE t AS SELECT * FROM made")
+    return f"duckdb:{path.with_suffix('.duckdb')}?table=t"
+
+
+def as_feather_of_one_batch(path: Path, table: pa.Table) -> str:
+    pyarrow.feather.write_feather(table, path.with_suffix(".feather"), compression="lz4", chunksize=len(table))
+    return str(path.with_suffix(".feather"))
+
+
+def peak(table: str, rows: int) -> int:
+    """MiB that a process had at most while it read the table once."""
+    code = CHILD.format(folder=str(Path(__file__).parent), columns=COLUMNS)
+    done = subprocess.run([sys.executable, "-c", code, table], capture_output=True, text=True, check=True)
+    count, mebibytes = map(int, done.stdout.split())
+    assert count == rows
+    return mebibytes
+
+
+WAYS = [as_parquet_of_one_row_group, as_folder, as_feather, as_csv, as_duckdb]
+
+
+@pytest.mark.parametrize("write", WAYS)
+def test_twelve_times_the_rows_take_no_more_memory(write: Callable[[Path, Any], str], tmp_path: Path) -> None:
+    """The table is 84 MiB larger; of its size a third is left to the allocators' and a database's own caches."""
+    few = peak(write(tmp_path / "few", made(FEW)), FEW)
+    many = peak(write(tmp_path / "many", made(MANY)), MANY)
+    assert many - few < DATA_MIB / 3
+
+
+def test_the_measure_sees_what_is_held(tmp_path: Path) -> None:
+    """An Arrow file of one batch is the case in which it must grow: a batch is the least that can be read of it."""
+    few = peak(as_feather_of_one_batch(tmp_path / "few", made(FEW)), FEW)
+    many = peak(as_feather_of_one_batch(tmp_path / "many", made(MANY)), MANY)
+    assert many - few > DATA_MIB / 2
