@@ -94,11 +94,13 @@ def show(path: Path, as_json: bool) -> None:
         say(rest_text(balance))
         if balance.spent:
             say(f"Epsilon so far: {float(so_far(balance)):.4g} ({SO_FAR}).")
-        for place, entry in enumerate(balance.reservations, start=1):
-            share = percent_of(entry.cost, balance)
+        places: dict[str, int] = {}
+        for entry in balance.reservations:
+            place = places.setdefault(entry.run, len(places) + 1)
+            again = " again, for answers that an interruption lost: in all" if entry.kind == "again" else ""
             say(
-                f"  run {place}, {entry.when}: epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
-                f"{share} % of the cap, run id {entry.run}"
+                f"  run {place}, {entry.when}:{again} epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
+                f"{percent_of(entry.cost, balance)} % of the cap, run id {entry.run}"
             )
     say(f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
 
@@ -138,7 +140,7 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
     else:
-        runs = sum(len(balance.reservations) for balance in balances.values())
+        runs = sum(balance.runs for balance in balances.values())
         say(
             f"{path}: sound. {len(hashes)} entries, each as it was written: {len(balances)} data sets, {runs} runs, "
             f"none above its cap; it accounts for all of the {len(released)} releases given."
@@ -169,7 +171,7 @@ def rest_text(balance: Balance) -> str:
     terms = balance.declaration
     fits = what_fits(balance, terms.delta - terms.delta_for_atoms)
     used = percent_of(balance.spent, balance)
-    runs = len(balance.reservations)
+    runs = balance.runs
     atoms = ""
     if terms.delta_for_atoms:
         atoms = f" Of the part of delta for atoms {percent(balance.delta_spent, terms.delta_for_atoms)} % is used."
@@ -248,6 +250,7 @@ def balance_json(balance: Balance) -> dict[str, Any]:
         "runs": [
             {
                 "run": entry.run,
+                "kind": entry.kind,
                 "when": entry.when,
                 "epsilon": str(entry.epsilon),
                 "delta": str(entry.delta),

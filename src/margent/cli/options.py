@@ -97,6 +97,34 @@ people_option = click.option(
 )
 
 
+def state_options(command: Command) -> Command:
+    """Add the options of a run that may be interrupted and resumed."""
+    for option in (
+        click.option(
+            "--pay-again",
+            is_flag=True,
+            help="With --resume: buy anew a question whose answer was lost. It stays spent, so the release's epsilon "
+            "is then larger than asked for, by what it says.",
+        ),
+        click.option(
+            "--resume",
+            is_flag=True,
+            help="Go on with the interrupted run: the same command and this. What was answered is not paid again.",
+        ),
+        click.option(
+            "--state",
+            "state_folder",
+            default=None,
+            type=click.Path(path_type=Path),
+            metavar="FOLDER",
+            help="Where the run keeps charges and noisy answers until it is done, readable by you alone "
+            "(default: .OUT.margent-run beside OUT).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def budget_file_options(command: Command) -> Command:
     """Add the options that name a data set's budget in a file."""
     for option in (
