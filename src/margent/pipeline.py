@@ -159,9 +159,8 @@ def measure(
         run.reserve(budget_file, budget, unit_name(schema.unit))  # all of it, on disk, before the first look
         ledger = run.ledger(budget)
         # Privacy is spent here, where the schema has bins or values bought,
-        bought = (
-            purchases.buy(run.merchant(_merchant(schema, rows_counted, ledger, progress))) if purchases.stage else ()
-        )
+        merchant = run.merchant(_merchant(schema, rows_counted, ledger, progress), budget)
+        bought = purchases.buy(merchant) if purchases.stage else ()
         fixed = settled(schema, bought)
         counts = StreamedCounts(rows_counted, Codec(fixed), kept_cells=KEPT_CELLS)
         curator = DataCurator(fixed, counts, ledger, progress=progress)

@@ -57,17 +57,29 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Journal, "answered"),
     (budget_store, "reserve"),
     (Release, "save"),
+    (RunState, "remove"),
 )
+IN_PROCESSES_OF_THEIR_OWN = ((Journal, "made"), *STEPS)
+"""A cut that ends no process would leave the journal held."""
+
+
+def raise_cut() -> None:
+    raise Cut
 
 
 @contextmanager
-def cut_at(step: int | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def cut_at(
+    step: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    cut: Callable[[], None] = raise_cut,
+    steps: tuple[tuple[Any, str], ...] = STEPS,
+) -> Iterator[list[str]]:
     """Cut the run off at its ``step``-th step, each of which is a moment before or after a call that matters."""
     passed: list[str] = []
 
     def moment(name: str) -> None:
         if len(passed) == step:
-            raise Cut
+            cut()
         passed.append(name)
 
     def around(genuine: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -80,8 +92,9 @@ def cut_at(step: int | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[s
         return call
 
     with monkeypatch.context() as patch:
-        for owner, name in STEPS:
-            patch.setattr(owner, name, around(getattr(owner, name), name))
+        for owner, name in steps:
+            wrapped = around(getattr(owner, name), name)
+            patch.setattr(owner, name, staticmethod(wrapped) if name == "made" else wrapped)
         yield passed
 
 

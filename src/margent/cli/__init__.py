@@ -66,5 +66,6 @@ def _say_advice(fault: BaseException) -> None:
     """How to go on, where a command of ours added that to a reason to stop (`margent.cli.interrupts`)."""
     from margent.cli.console import say
 
-    for line in vars(fault).get("margent_advice", ()):
-        say(line, err=True)
+    for reason in (fault, fault.__cause__):  # click wraps an interrupt
+        for line in vars(reason).get("margent_advice", ()) if reason else ():
+            say(line, err=True)

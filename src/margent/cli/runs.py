@@ -172,6 +172,8 @@ def synthesize(
         progress("writing", None)
         release.save(out, file_format=file_format)
     report(release, out, as_json=as_json, spent=True, budget_file=budget_file)
+    if state.exists:
+        say(f"{state.folder} could not be removed; it is not needed any more: delete it.", err=True)
     if strict:
         from margent.strict import PASSED
 

@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from margent.privacy.accounting import Account
+from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge
-from margent.privacy.curator import DataCurator
-from margent.privacy.merchant import DataMerchant
 from margent.privacy.neighbors import Neighbors
-from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, SizesRequest, purchase_charge
+from margent.privacy.purchases import (
+    Merchant,
+    OpenSetRequest,
+    PurchaseRequest,
+    QuantilesRequest,
+    SizesRequest,
+    purchase_charge,
+)
 from margent.privacy.queries import choice_charge, marginal_charge, score_charge
-from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
+from margent.privacy.requests import NO_MERGES, ChoiceRequest, Curator, MarginalRequest, ScoreRequest
 from margent.resume.state import KeptRun
 from margent.schema.domain import Domain, Merge
 from margent.schema.fields import Schema
@@ -22,10 +28,10 @@ from margent.transcript import Choice, NoisyMarginal, OpenValues, Quantiles, Sco
 class ResumedCurator:
     """Answers what was committed before the interruption by position, to equal questions only; then as ``live`` does.
 
-    Privacy: as `DataCurator`; what is answered again was paid for.
+    Privacy: as ``live``; what is answered again was paid for.
     """
 
-    def __init__(self, run: KeptRun, live: DataCurator) -> None:
+    def __init__(self, run: KeptRun, live: Curator) -> None:
         self._run, self._live = run, live
         self._bare = Transcript(live.schema, live.domain, "", (), ())
 
@@ -92,11 +98,11 @@ class ResumedCurator:
 class ResumedMerchant:
     """The same for bins and values that are bought before the codes are fixed.
 
-    Privacy: as `DataMerchant`.
+    Privacy: as ``live``.
     """
 
-    def __init__(self, run: KeptRun, live: DataMerchant) -> None:
-        self._run, self._live = run, live
+    def __init__(self, run: KeptRun, live: Merchant, budget: Budget) -> None:
+        self._run, self._live, self._budget = run, live, budget
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -125,5 +131,5 @@ class ResumedMerchant:
         return tuple(cast(OpenValues, answer) for answer in found)
 
     def _priced(self, requests: Sequence[PurchaseRequest], label: str) -> list[Charge]:
-        budget = self._live.ledger.budget
-        return [purchase_charge(request, label, budget.neighbors, budget.account) for request in requests]
+        neighbors, account = self._budget.neighbors, self._budget.account
+        return [purchase_charge(request, label, neighbors, account) for request in requests]

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,27 +74,27 @@ class Journal:
 
         Raises: UsageError where the folder exists or cannot be made.
         """
+        if folder.exists() or folder.is_symlink():
+            raise UsageError(f"{folder}: exists already; it is where this run would keep its state")
+        draft = folder.parent / f".{folder.name.lstrip('.')}.{secrets.token_hex(8)}.part"
         try:
-            folder.mkdir(mode=0o700)
-        except FileExistsError:
-            raise UsageError(f"{folder}: exists already; it is where this run would keep its state") from None
-        except (OSError, ValueError):
-            raise UsageError(f"{folder}: the run's state cannot be kept there; nothing was charged") from None
-        try:
-            os.close(os.open(folder / FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            file = _connection(folder)
-            with file:
+            draft.mkdir(mode=0o700)
+            os.close(os.open(draft / FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with closing(_connection(draft)) as file, file:
                 file.execute("BEGIN")
                 for statement in _OBJECTS:
                     file.execute(statement)
                 file.execute(f"PRAGMA application_id = {APPLICATION}")
                 file.execute(f"PRAGMA user_version = {VERSION}")
                 file.execute("INSERT INTO run VALUES (?, ?)", (run, json.dumps(facts)))
-            _flush_folders(folder)
-            return Journal(folder, file)
-        except (sqlite3.Error, OSError):
-            shutil.rmtree(folder, ignore_errors=True)
+            _flush(draft)
+            draft.rename(folder)  # whole or absent, like all that is written
+            _flush(folder.absolute().parent)
+        except (sqlite3.Error, OSError, ValueError):
+            for left in (draft, folder):
+                shutil.rmtree(left, ignore_errors=True)
             raise UsageError(f"{folder}: the run's state cannot be kept there; nothing was charged") from None
+        return Journal.opened(folder)
 
     @staticmethod
     def opened(folder: Path) -> Journal:
@@ -234,15 +236,14 @@ def _connection(folder: Path) -> sqlite3.Connection:
     return file
 
 
-def _flush_folders(folder: Path) -> None:
+def _flush(folder: Path) -> None:
     if os.name == "nt":
         return  # folders cannot be opened for flushing there
-    for each in (folder, folder.absolute().parent):
-        descriptor = os.open(each, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _damaged(folder: Path) -> UsageError:

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from margent.privacy.budget import Budget
     from margent.privacy.budget_file import BudgetFile
     from margent.privacy.charge import Charge
-    from margent.privacy.curator import DataCurator
     from margent.privacy.ledger import Ledger
-    from margent.privacy.merchant import DataMerchant
     from margent.privacy.purchases import Merchant
     from margent.privacy.requests import Curator
     from margent.resume.journal import Call, Journal
@@ -200,17 +198,17 @@ class KeptRun:
             return Ledger(budget)
         return Ledger(budget, journal=self._charged, carried=self._carried, lost=self.lost)
 
-    def curator(self, live: DataCurator) -> Curator:
+    def curator(self, live: Curator) -> Curator:
         """Who answers: the committed answers first, then ``live``."""
         from margent.resume.curators import ResumedCurator
 
         return live if self._journal is None else ResumedCurator(self, live)
 
-    def merchant(self, live: DataMerchant) -> Merchant:
+    def merchant(self, live: Merchant, budget: Budget) -> Merchant:
         """Who sells bins and values: the committed answers first, then ``live``."""
         from margent.resume.curators import ResumedMerchant
 
-        return live if self._journal is None else ResumedMerchant(self, live)
+        return live if self._journal is None else ResumedMerchant(self, live, budget)
 
     @property
     def seen(self) -> int | None:
