@@ -55,7 +55,11 @@ def init(
     delta_for_atoms: str,
     as_json: bool,
 ) -> None:
-    """Declare a data set in FILE, which is made, or added to. What is declared holds for ever."""
+    """Declare a data set in FILE, which is made, or added to. What is declared holds for ever.
+
+    \b
+    margent budget init people.budget --data-set people --epsilon 3 --delta 1e-9
+    """
     from margent.errors import UsageError
     from margent.privacy.budget import Budget
     from margent.privacy.budget_file import BudgetFile, declaration_faults
@@ -81,7 +85,11 @@ def init(
 @_path
 @json_option
 def show(path: Path, as_json: bool) -> None:
-    """Show every data set of FILE: what it promises, what was spent and what is left."""
+    """Show every data set of FILE: what it promises, what was spent and what is left.
+
+    \b
+    margent budget show people.budget
+    """
     from margent.privacy.budget_store import read
 
     balances, hashes = read(path)
@@ -114,6 +122,9 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     """Check every entry of FILE, and that it holds the run of every release OUT at its price or more.
 
     An older copy of the file, put back, lacks the runs made since: give all your releases.
+
+    \b
+    margent budget verify people.budget OUT/ OUT2/
     """
     from margent.errors import BudgetError
     from margent.privacy.accounting import account_named

@@ -50,6 +50,9 @@ format_option = click.option(
     metavar="F",
     help="csv, csv.gz, tsv, tsv.gz, parquet or feather (default: as the input).",
 )
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="Log each step on standard error: public facts only, no times, no counts."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
 method_option = click.option(
     "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from margent.cli.budget import rest_after
-from margent.cli.console import say, say_json, shown_progress
+from margent.cli.console import logged_steps, say, say_json, shown_progress
 from margent.cli.interrupts import resumable, state_beside
 from margent.cli.options import (
     accountant_option,
@@ -32,6 +32,7 @@ from margent.cli.options import (
     settings_of,
     settings_option,
     state_options,
+    verbose_option,
     whole_number,
 )
 from margent.errors import UsageError
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
 @out_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
+@verbose_option
 @click.pass_context
 def synthesize(
     context: click.Context,
@@ -108,6 +110,7 @@ def synthesize(
     out: Path,
     as_json: bool,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     """Make a synthetic table of TABLE that may be published.
 
@@ -122,6 +125,7 @@ def synthesize(
     from margent.methods import DEFAULT_METHOD, method_named
     from margent.pipeline import checked_people, checked_rows, checked_seed
     from margent.pipeline import synthesize as run
+    from margent.progress import logged
     from margent.release.folder import refuse_existing
     from margent.release.release import checked_format
     from margent.resume.state import RunState
@@ -152,8 +156,9 @@ def synthesize(
     refuse_existing(out)
     state.require_usable()
     schema = read_schema(schema_path)
-    shown = shown_progress(wanted=not quiet and not as_json)
-    with resumable(state, budget, context.obj), shown as progress:
+    shown = shown_progress(wanted=not (quiet or as_json or verbose))
+    with resumable(state, budget, context.obj), logged_steps(wanted=verbose), shown as bars:
+        progress = logged(bars)
         release = run(
             table,
             schema,
