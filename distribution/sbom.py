@@ -20,7 +20,12 @@ def name_of(requirement: str) -> str | None:
     ('cffi', None)
     """
     words, _, marker = requirement.partition(";")
-    if "extra" in marker or "win32" in marker or "Windows" in marker or re.search(r"python_version\s*<", marker):
+    if (
+        "extra" in marker
+        or "win32" in marker
+        or "Windows" in marker
+        or re.search(r"python_(full_)?version\s*<", marker)
+    ):
         return None
     found = re.match(r"[A-Za-z0-9_.-]+", words.strip())
     return found[0] if found else None
