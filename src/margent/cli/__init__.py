@@ -66,6 +66,6 @@ def _say_advice(fault: BaseException) -> None:
     """How to go on, where a command of ours added that to a reason to stop (`margent.cli.interrupts`)."""
     from margent.cli.console import say
 
-    for reason in (fault, fault.__cause__):  # click wraps an interrupt
+    for reason in (fault, fault.__context__):  # click makes another exception of an interrupt
         for line in vars(reason).get("margent_advice", ()) if reason else ():
             say(line, err=True)
