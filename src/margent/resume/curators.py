@@ -66,8 +66,12 @@ class ResumedCurator:
         """The noisy tables, committed together; charges and sensitivities as `DataCurator.measure`."""
         if not requests:
             return ()
+        merged = self.domain.merged(merges)
         found = self._run.answer(
-            [marginal_charge(request, label, self.neighbors, self.account) for request in requests],
+            [
+                marginal_charge(request, label, self.neighbors, self.account, merged if request.merged else self.domain)
+                for request in requests
+            ],
             merges,
             lambda: self._live.measure(requests, label=label, merges=merges),
             self._bare,
