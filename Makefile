@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_QUIET ?= --quiet
 
-.PHONY: demo test lint types docs audit audit-privacy audit-attacks bench clean
+.PHONY: wheel minimal sbom demo test lint types docs audit audit-privacy audit-attacks bench clean
 
 demo: .venv-demo/ready
 	rm -rf margent-demo
@@ -13,8 +13,8 @@ test: .venv/ready
 	.venv/bin/python -m pytest --doctest-modules src docs --doctest-glob='*.md' -p no:randomly
 
 lint: .venv/ready
-	.venv/bin/ruff check src tests bench examples docs/conf.py docs/extensions
-	.venv/bin/ruff format --check src tests bench examples docs/conf.py docs/extensions
+	.venv/bin/ruff check src tests bench distribution examples docs/conf.py docs/extensions
+	.venv/bin/ruff format --check src tests bench distribution examples docs/conf.py docs/extensions
 
 types: .venv/ready
 	.venv/bin/mypy
@@ -34,6 +34,16 @@ audit-privacy: .venv/ready
 
 audit-attacks: .venv/ready
 	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/audits tests/hostile $(addprefix --ignore=,$(LONG_WRITERS)) --durations=20
+
+# What is installed: the wheel in an empty environment, the oldest allowed dependencies, a bill of materials.
+wheel:
+	$(PYTHON) distribution/wheel.py
+
+minimal:
+	$(PYTHON) distribution/minimal.py
+
+sbom:
+	$(PYTHON) distribution/sbom.py --fresh > sbom.cdx.json
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from margent.privacy.budget import Budget
     from margent.privacy.budget_file import BudgetFile
     from margent.release.release import Release, read_release
+    from margent.resume.state import RunState
     from margent.schema.fields import (
         Boolean,
         Category,
@@ -69,6 +70,7 @@ _PUBLIC = {
     "QueryAnswer": "margent.answers.answer",
     "ReadOptions": "margent.tables.options",
     "Release": "margent.release.release",
+    "RunState": "margent.resume.state",
     "Schema": "margent.schema.fields",
     "SchemaError": "margent.errors",
     "TableError": "margent.errors",
@@ -104,6 +106,7 @@ __all__ = [
     "QueryAnswer",
     "ReadOptions",
     "Release",
+    "RunState",
     "Schema",
     "SchemaError",
     "TableError",

@@ -27,6 +27,8 @@ from margent.privacy.ledger import Ledger, require_paid
 from margent.privacy.merchant import DataMerchant
 from margent.progress import Progress, silent
 from margent.release.release import Release
+from margent.resume.facts import facts_of
+from margent.resume.state import RunState, kept
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
 from margent.schema.settled import columns_on_grids, grid_schema, open_columns, readable, settled
@@ -47,9 +49,13 @@ MOST_ROWS_UNASKED = 10**8
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What was bought, and the kind of table it was bought from (so that the same kind can be written)."""
+    """What was bought, and the kind of table it was bought from (so that the same kind can be written).
+
+    ``budget`` is what the release states: the run's, and what was paid again for answers that an interruption lost.
+    """
 
     transcript: Transcript
+    budget: Budget
     kind: str
     dialect: ReadOptions
     declared: pa.Schema | None = None
@@ -68,6 +74,7 @@ def synthesize(
     read: ReadOptions | None = None,
     expect_people: int | None = None,
     strict: bool = False,
+    state: RunState | None = None,
     progress: Progress = silent,
 ) -> Release:
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
@@ -80,7 +87,8 @@ def synthesize(
     fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
     ``expect_people`` (about how many there are, from public knowledge; default a million) sizes what is held in
     memory. ``strict`` refuses a table with malformed records or cells that the schema does not list, before the charge:
-    that refusal, and its absence, depend on the rows and are outside of the promise.
+    that refusal, and its absence, depend on the rows and are outside of the promise. ``state`` keeps charges and noisy
+    answers on disk, so that an interrupted run can be resumed, until the release is saved (`margent.RunState`).
 
     Shapes: the release has ``rows`` records and every output column of the schema.
     Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it. All
@@ -101,11 +109,12 @@ def synthesize(
         read=read,
         expect_people=expect_people,
         strict=strict,
+        state=state,
         progress=progress,
     )
-    return from_transcript(
+    release = from_transcript(
         measured.transcript,
-        budget=budget,
+        budget=measured.budget,
         synthesizer=chosen.synthesizer.name,
         settings=settings,
         rows=rows,
@@ -115,6 +124,7 @@ def synthesize(
         declared=measured.declared,
         progress=progress,
     )
+    return replace(release, state=state)
 
 
 def measure(
@@ -129,6 +139,7 @@ def measure(
     read: ReadOptions | None = None,
     expect_people: int | None = None,
     strict: bool = False,
+    state: RunState | None = None,
     progress: Progress = silent,
 ) -> Measured:
     """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
@@ -139,28 +150,28 @@ def measure(
     chosen, read = method_named(method).configured(settings), read or ReadOptions()
     budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
     _require_budget_file(budget_file)
-    with open_table(table, schema, read) as source:
+    facts = facts_of(schema, budget, method, settings, read, kept=budget_file is not None)
+    with open_table(table, schema, read) as source, kept(state, facts, table) as run:
         rows_counted = _counted_rows(source, schema, expect_people, read)
         purchases = purchases_of(schema, budget)
         if strict:
             progress("checking rows", None)
             require_listed(source, Codec(readable(schema)))  # by request only: the one refusal that depends on rows
-        run = secrets.token_hex(16)
-        if budget_file is not None:
-            budget_file.reserve(budget, unit_name(schema.unit), run)  # all of it, on disk, before the first look
-        ledger = Ledger(budget)
+        run.reserve(budget_file, budget, unit_name(schema.unit))  # all of it, on disk, before the first look
+        ledger = run.ledger(budget)
         # Privacy is spent here, where the schema has bins or values bought,
-        bought = purchases.buy(_merchant(schema, rows_counted, ledger, progress)) if purchases.stage else ()
+        merchant = run.merchant(_merchant(schema, rows_counted, ledger, progress), budget)
+        bought = purchases.buy(merchant) if purchases.stage else ()
         fixed = settled(schema, bought)
-        curator = DataCurator(
-            fixed, StreamedCounts(rows_counted, Codec(fixed), kept_cells=KEPT_CELLS), ledger, progress=progress
-        )
-        transcript = chosen.collector.collect(curator, rest_of(budget, purchases.share))  # and here; nowhere else
+        counts = StreamedCounts(rows_counted, Codec(fixed), kept_cells=KEPT_CELLS)
+        curator = DataCurator(fixed, counts, ledger, progress=progress)
+        # and here; nowhere else.
+        transcript = chosen.collector.collect(run.curator(curator), rest_of(budget, purchases.share))
         if bought:
             transcript = replace(transcript, declared=schema, answers=(*bought, *transcript.answers))
         declared = source.declared if read.container_types else None
-        transcript = replace(transcript, run=run, from_query=source.from_query)
-        return Measured(transcript, source.kind, read, declared)
+        transcript = replace(transcript, run=run.run, from_query=source.from_query)
+        return Measured(transcript, run.paid(budget), source.kind, read, declared)
 
 
 def from_transcript(

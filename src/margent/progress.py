@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
+
+LOGGER = logging.getLogger("margent")
+"""Where steps are logged: public facts only, never a row, a count, a size of the input or a path."""
 
 
 class Progress(Protocol):
@@ -18,3 +22,21 @@ def silent(step: str, share: float | None) -> None:
 
     Privacy: none: nothing is kept.
     """
+
+
+def logged(inner: Progress = silent) -> Progress:
+    """A progress callback that logs each step's name once (logger ``margent``, level INFO), then calls ``inner``.
+
+    Privacy: names of steps are functions of schema, options and noisy answers.
+
+    >>> logged()("one-way marginals", 0.5)
+    """
+    seen = set[str]()
+
+    def note(step: str, share: float | None) -> None:
+        if step not in seen:
+            seen.add(step)
+            LOGGER.info("step: %s", step)
+        inner(step, share)
+
+    return note

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,9 +48,13 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: int, code: int, root: Path) -> 
         yield made
 
 
-def synthesis(table: Path, schema: Path, out: Path, kind: str) -> int:
+def synthesis(table: Path, schema: Path, out: Path, kind: str, *more: str) -> int:
     return run(["synthesize", str(table), "--schema", str(schema), "--epsilon", "1", "--single-release", "--seed", "1",
-                "--rows", "50", "--method", "independent", "--format", kind, "-q", "-o", str(out)])  # fmt: skip
+                "--rows", "50", "--method", "independent", "--format", kind, "-q", "-o", str(out), *more])  # fmt: skip
+
+
+def hidden(place: Path) -> list[str]:
+    return [path.name for path in place.iterdir() if path.name.startswith(".")]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
@@ -75,7 +80,14 @@ def test_every_failing_write_leaves_nothing(
             else:
                 assert outcome != 0
                 assert said.startswith("margent:")
-            assert [path for path in place.iterdir() if path.name.startswith(".")] == []
+            if hidden(place):
+                # Something had been charged: what was bought is kept for its owner, and is enough to end the run.
+                assert hidden(place) == [f".{out.name}.margent-run"]
+                assert "--resume" in said or (out.exists() and "delete it" in said)
+                assert synthesis(people_csv, people_schema, out, kind, "--resume") == 0
+                capsys.readouterr()
+                assert sorted(path.name for path in out.rglob("*")) == whole
+            assert hidden(place) == []
 
 
 def test_a_disk_that_fills_up_at_any_byte_leaves_nothing(
@@ -95,6 +107,7 @@ def test_a_disk_that_fills_up_at_any_byte_leaves_nothing(
             code = synthesis(table, people_schema, place / "OUT", "csv")
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             assert code != 0
+            shutil.rmtree(place / ".OUT.margent-run", ignore_errors=True)  # kept where something had been charged
             assert [path.name for path in place.iterdir()] == ["whole"]
             assert "margent:" in capsys.readouterr().err
     finally:

@@ -32,12 +32,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     from margent.cli.console import say
     from margent.errors import MargentError
 
+    given = tuple(sys.argv[1:] if arguments is None else arguments)
     try:
-        outcome = app.main(args=arguments, prog_name="margent", standalone_mode=False)
+        outcome = app.main(args=list(given), prog_name="margent", standalone_mode=False, obj=given)
         # A command that leaves early has its exit code handed back here; others hand back nothing.
         return outcome if isinstance(outcome, int) else 0
     except MargentError as fault:
         say(f"margent: {fault}", err=True, lines=True)
+        _say_advice(fault)
         return fault.exit_code
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -46,8 +48,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         fault.show(file=told)
         say(told.getvalue().removesuffix("\n"), err=True, lines=True)
         return fault.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as stop:
         say("margent: interrupted; nothing was written, and what was charged stays charged", err=True)
+        _say_advice(stop)
         return 130
     except BrokenPipeError:
         return 0
@@ -55,4 +58,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         say(f"margent: this is a bug in Margent ({type(bug).__name__}); please report these lines:", err=True)
         for frame in traceback.extract_tb(bug.__traceback__):
             say(f"  {frame.filename}:{frame.lineno} in {frame.name}", err=True)
+        _say_advice(bug)
         return 1
+
+
+def _say_advice(fault: BaseException) -> None:
+    """How to go on, where a command of ours added that to a reason to stop (`margent.cli.interrupts`)."""
+    from margent.cli.console import say
+
+    for reason in (fault, fault.__context__):  # click makes another exception of an interrupt
+        for line in vars(reason).get("margent_advice", ()) if reason else ():
+            say(line, err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from margent.cli.budget import budget
+from margent.cli.completion import completion
 from margent.cli.console import say
 from margent.cli.demo import demo
 from margent.cli.evaluate import evaluate
@@ -66,5 +67,6 @@ for command in (
     statement,
     selftest,
     demo,
+    completion,
 ):
     app.add_command(command)

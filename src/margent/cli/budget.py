@@ -55,7 +55,11 @@ def init(
     delta_for_atoms: str,
     as_json: bool,
 ) -> None:
-    """Declare a data set in FILE, which is made, or added to. What is declared holds for ever."""
+    """Declare a data set in FILE, which is made, or added to. What is declared holds for ever.
+
+    \b
+    margent budget init people.budget --data-set people --epsilon 3 --delta 1e-9
+    """
     from margent.errors import UsageError
     from margent.privacy.budget import Budget
     from margent.privacy.budget_file import BudgetFile, declaration_faults
@@ -81,7 +85,11 @@ def init(
 @_path
 @json_option
 def show(path: Path, as_json: bool) -> None:
-    """Show every data set of FILE: what it promises, what was spent and what is left."""
+    """Show every data set of FILE: what it promises, what was spent and what is left.
+
+    \b
+    margent budget show people.budget
+    """
     from margent.privacy.budget_store import read
 
     balances, hashes = read(path)
@@ -94,11 +102,13 @@ def show(path: Path, as_json: bool) -> None:
         say(rest_text(balance))
         if balance.spent:
             say(f"Epsilon so far: {float(so_far(balance)):.4g} ({SO_FAR}).")
-        for place, entry in enumerate(balance.reservations, start=1):
-            share = percent_of(entry.cost, balance)
+        places: dict[str, int] = {}
+        for entry in balance.reservations:
+            place = places.setdefault(entry.run, len(places) + 1)
+            again = " again, for answers that an interruption lost: in all" if entry.kind == "again" else ""
             say(
-                f"  run {place}, {entry.when}: epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
-                f"{share} % of the cap, run id {entry.run}"
+                f"  run {place}, {entry.when}:{again} epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
+                f"{percent_of(entry.cost, balance)} % of the cap, run id {entry.run}"
             )
     say(f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
 
@@ -112,6 +122,9 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     """Check every entry of FILE, and that it holds the run of every release OUT at its price or more.
 
     An older copy of the file, put back, lacks the runs made since: give all your releases.
+
+    \b
+    margent budget verify people.budget OUT/ OUT2/
     """
     from margent.errors import BudgetError
     from margent.privacy.accounting import account_named
@@ -138,7 +151,7 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
     else:
-        runs = sum(len(balance.reservations) for balance in balances.values())
+        runs = sum(balance.runs for balance in balances.values())
         say(
             f"{path}: sound. {len(hashes)} entries, each as it was written: {len(balances)} data sets, {runs} runs, "
             f"none above its cap; it accounts for all of the {len(released)} releases given."
@@ -169,7 +182,7 @@ def rest_text(balance: Balance) -> str:
     terms = balance.declaration
     fits = what_fits(balance, terms.delta - terms.delta_for_atoms)
     used = percent_of(balance.spent, balance)
-    runs = len(balance.reservations)
+    runs = balance.runs
     atoms = ""
     if terms.delta_for_atoms:
         atoms = f" Of the part of delta for atoms {percent(balance.delta_spent, terms.delta_for_atoms)} % is used."
@@ -248,6 +261,7 @@ def balance_json(balance: Balance) -> dict[str, Any]:
         "runs": [
             {
                 "run": entry.run,
+                "kind": entry.kind,
                 "when": entry.when,
                 "epsilon": str(entry.epsilon),
                 "delta": str(entry.delta),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -49,6 +50,34 @@ def say(text: str = "", *, err: bool = False, lines: bool = False, newline: bool
 def say_json(document: Mapping[str, Any] | list[Any]) -> None:
     """Print one JSON object for a program: ASCII only, every control character as JSON escapes it."""
     click.echo(json.dumps(document, indent=1, allow_nan=False).replace("\x7f", "\\u007f"))
+
+
+class _Lines(logging.Handler):
+    """Log records as lines on standard error; only what this program logs itself comes here."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage(), err=True)
+
+
+@contextmanager
+def logged_steps(*, wanted: bool) -> Iterator[None]:
+    """Show on standard error, one line each, what Margent logs, where that is wanted.
+
+    Privacy: public facts only (`margent.progress.logged`).
+    """
+    if not wanted:
+        yield
+        return
+    from margent.progress import LOGGER
+
+    handler, level = _Lines(), LOGGER.level
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
 
 
 @contextmanager

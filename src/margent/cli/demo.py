@@ -24,6 +24,9 @@ def demo(out: Path) -> None:
 
     The RAND Health Insurance Experiment (20,190 person-years, public domain) ships inside a Python package; it
     is written to OUT as CSV with a schema, then treated as if it were private.
+
+    \b
+    margent demo -o margent-demo
     """
     from margent.cli.console import shown_progress
     from margent.cli.runs import report

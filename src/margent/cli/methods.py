@@ -12,7 +12,12 @@ from margent.cli.options import json_option
 @click.option("--settings", is_flag=True, help="Also what `--set NAME=VALUE` may change, with the values that are set.")
 @json_option
 def methods(settings: bool, as_json: bool) -> None:
-    """List the methods: what each buys, what it is good at, what it costs, and where it comes from."""
+    """List the methods: what each buys, what it is good at, what it costs, and where it comes from.
+
+    \b
+    margent methods
+    margent methods --settings
+    """
     from margent.methods import DEFAULT_METHOD, METHODS, SYNTHESIZERS
     from margent.settings import settings_of
 

@@ -50,6 +50,9 @@ format_option = click.option(
     metavar="F",
     help="csv, csv.gz, tsv, tsv.gz, parquet or feather (default: as the input).",
 )
+verbose_option = click.option(
+    "-v", "--verbose", is_flag=True, help="Log each step on standard error: public facts only, no times, no counts."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
 method_option = click.option(
     "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."
@@ -95,6 +98,34 @@ people_option = click.option(
     metavar="N",
     help="About how many persons there are, where the schema protects persons (default 1,000,000; sizes memory).",
 )
+
+
+def state_options(command: Command) -> Command:
+    """Add the options of a run that may be interrupted and resumed."""
+    for option in (
+        click.option(
+            "--pay-again",
+            is_flag=True,
+            help="With --resume: buy anew a question whose answer was lost. It stays spent, so the release's epsilon "
+            "is then larger than asked for, by what it says.",
+        ),
+        click.option(
+            "--resume",
+            is_flag=True,
+            help="Go on with the interrupted run: the same command and this. What was answered is not paid again.",
+        ),
+        click.option(
+            "--state",
+            "state_folder",
+            default=None,
+            type=click.Path(path_type=Path),
+            metavar="FOLDER",
+            help="Where the run keeps charges and noisy answers until it is done, readable by you alone "
+            "(default: .OUT.margent-run beside OUT).",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def budget_file_options(command: Command) -> Command:

@@ -34,6 +34,9 @@ def rehearse(schema_path: Path, rows: str, seed: str | None, file_format: str, o
     """Write fake rows from the schema alone, to try schema and analysis code before money is spent.
 
     Every value is equally likely and no column depends on another: nothing about the real table is in it.
+
+    \b
+    margent rehearse --schema schema.json --rows 1000 -o REHEARSAL/
     """
     from margent.pipeline import checked_rows, checked_seed
     from margent.rehearsal import save_rehearsal

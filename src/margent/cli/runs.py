@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from margent.cli.budget import rest_after
-from margent.cli.console import say, say_json, shown_progress
+from margent.cli.console import logged_steps, say, say_json, shown_progress
+from margent.cli.interrupts import resumable, state_beside
 from margent.cli.options import (
     accountant_option,
     atoms_option,
@@ -31,6 +32,8 @@ from margent.cli.options import (
     settings_of,
     settings_option,
     table_argument,
+    state_options,
+    verbose_option,
     whole_number,
 )
 from margent.errors import UsageError
@@ -38,6 +41,7 @@ from margent.errors import UsageError
 if TYPE_CHECKING:
     from margent.privacy.budget_file import BudgetFile
     from margent.release.release import Release
+    from margent.resume.state import RunState
 
 
 @click.command(short_help="Make a synthetic table that may be published.")
@@ -70,10 +74,14 @@ if TYPE_CHECKING:
     help="Write the schema's own column types even where a Parquet or Arrow TABLE declares others that fit.",
 )
 @reading_options
+@state_options
 @out_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
+@verbose_option
+@click.pass_context
 def synthesize(
+    context: click.Context,
     table: str | Path,
     schema_path: Path,
     epsilon: str | None,
@@ -98,22 +106,32 @@ def synthesize(
     no_header: bool,
     kind: str | None,
     query_is_row_wise: bool,
+    state_folder: Path | None,
+    resume: bool,
+    pay_again: bool,
     out: Path,
     as_json: bool,
     quiet: bool,
+    verbose: bool,
 ) -> None:
     """Make a synthetic table of TABLE that may be published.
+
+    An interrupted run (Ctrl-C, a crash, a power cut) leaves no partial output. What it had bought is kept: the same
+    command with --resume goes on, and pays for no question twice unless its answer was lost.
 
     \b
     margent synthesize people.csv --schema schema.json --epsilon 1 --budget people.budget -o OUT/
     margent synthesize people.csv --schema schema.json --epsilon 1 --single-release -o OUT/
+    margent synthesize people.csv --schema schema.json --epsilon 1 --budget people.budget -o OUT/ --resume
     margent synthesize "postgresql:?service=ward&table=public.stays" --schema schema.json --epsilon 1 ... -o OUT/
     """
     from margent.methods import DEFAULT_METHOD, method_named
     from margent.pipeline import checked_people, checked_rows, checked_seed
     from margent.pipeline import synthesize as run
+    from margent.progress import logged
     from margent.release.folder import refuse_existing
     from margent.release.release import checked_format
+    from margent.resume.state import RunState
     from margent.schema.read import read_schema
 
     if (budget_path is None) != single_release:
@@ -133,9 +151,17 @@ def synthesize(
     if file_format is not None:
         checked_format(file_format)
     people = checked_people(whole_number(expect_people, "--expect-people", least=1))
+    if pay_again and not resume:
+        raise UsageError("--pay-again goes with --resume: it is for a question whose answer an interruption lost")
+    state = RunState(state_folder or state_beside(out), resume, pay_again)
+    if resume and finished(state, out):
+        return
     refuse_existing(out)
+    state.require_usable()
     schema = read_schema(schema_path)
-    with shown_progress(wanted=not quiet and not as_json) as progress:
+    shown = shown_progress(wanted=not (quiet or as_json or verbose))
+    with resumable(state, budget, context.obj), logged_steps(wanted=verbose), shown as bars:
+        progress = logged(bars)
         release = run(
             table,
             schema,
@@ -151,15 +177,36 @@ def synthesize(
             ),
             expect_people=people,
             strict=strict,
+            state=state,
             progress=progress,
         )
         progress("writing", None)
         release.save(out, file_format=file_format)
     report(release, out, as_json=as_json, spent=True, budget_file=budget_file)
+    if state.exists:
+        say(f"{state.folder} could not be removed; it is not needed any more: delete it.", err=True)
     if strict:
         from margent.strict import PASSED
 
         say(f"DATA-DEPENDENT: {PASSED}.", err=True)
+
+
+def finished(state: RunState, out: Path) -> bool:
+    """Whether the interrupted run had written all of OUT already: then only its state is left, and is removed."""
+    from margent.errors import MargentError
+    from margent.release.measurements import read_measurements
+    from margent.resume.told import run_of
+
+    if not state.exists or not out.is_dir():
+        return False
+    try:
+        same = read_measurements(out / "measurements").run == run_of(state)
+    except MargentError:
+        return False
+    if same:
+        state.remove()
+        say(f"{out}/ was complete already: the run had been interrupted after its last step. Nothing was charged.")
+    return same
 
 
 @click.command(short_help="Another table from the same noisy answers, free.")

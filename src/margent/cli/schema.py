@@ -39,7 +39,13 @@ EXAMPLES = (
 
 @click.group(short_help="Write and check the public schema.")
 def schema() -> None:
-    """Write and check the public schema: columns, values or bins, and who is protected."""
+    """Write and check the public schema: columns, values or bins, and who is protected.
+
+    \b
+    margent schema draft people.csv -o schema.json
+    margent schema edit schema.json
+    margent schema check schema.json people.csv
+    """
 
 
 for command in (import_, edit, export, json_schema):

@@ -14,6 +14,9 @@ def selftest(as_json: bool) -> None:
 
     The noise is compared with exact arithmetic, an attack is run on a made-up table, the ledger is stormed from
     many threads. A correct machine fails once in a million runs. Exit code 0: all passed; 1: something failed.
+
+    \b
+    margent selftest
     """
     from margent.audits.selftest import self_test
     from margent.cli.console import shown_progress

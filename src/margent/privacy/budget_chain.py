@@ -51,6 +51,8 @@ class Declaration:
 class Reservation:
     """One run's whole price, written before it looked at the data, and the data set's sums after it.
 
+    ``kind`` "again": what a run that had reserved before pays once more, since an interruption lost answers.
+
     Units: ``cost`` and ``spent`` in the account's unit; ``delta_for_atoms`` and ``delta_spent`` are parts of delta.
     """
 
@@ -64,10 +66,15 @@ class Reservation:
     delta_spent: Fraction
     when: str
     margent: str
+    kind: str = "reserve"
 
 
 Entry = Declaration | Reservation
-_KINDS: Mapping[str, type[Declaration] | type[Reservation]] = {"declare": Declaration, "reserve": Reservation}
+_KINDS: Mapping[str, type[Declaration] | type[Reservation]] = {
+    "declare": Declaration,
+    "reserve": Reservation,
+    "again": Reservation,
+}
 _EXACT_FIELDS = ("epsilon", "delta", "delta_for_atoms", "total", "cost", "spent", "delta_spent")
 
 
@@ -94,6 +101,15 @@ class Balance:
         """Whether a run at this price stays within the cap."""
         return cost <= self.left and delta_for_atoms <= self.delta_left
 
+    def of_run(self, run: str) -> tuple[Reservation, ...]:
+        """What was reserved under one run's id: its price, and what it paid again."""
+        return tuple(entry for entry in self.reservations if entry.run == run)
+
+    @property
+    def runs(self) -> int:
+        """How many runs there were."""
+        return len({entry.run for entry in self.reservations})
+
     def after(self, entry: Reservation) -> Balance:
         """The balance once ``entry`` stands.
 
@@ -112,7 +128,7 @@ def entry_text(entry: Entry) -> str:
 
     Raises: BudgetError when a fraction has more digits than a file can hold.
     """
-    kind = "declare" if isinstance(entry, Declaration) else "reserve"
+    kind = "declare" if isinstance(entry, Declaration) else entry.kind
     fields = {name: getattr(entry, name) for name in type(entry).__slots__}
     return json.dumps({"kind": kind} | {name: _written(value) for name, value in fields.items()}, ensure_ascii=False)
 
@@ -125,7 +141,9 @@ def read_entry(text: str) -> Entry:
     document: Any = json.loads(text)
     if not isinstance(document, dict) or document.get("kind") not in _KINDS:
         raise ValueError("no entry")
-    made = _KINDS[document.pop("kind")]
+    made = _KINDS[document["kind"]]
+    if made is Declaration:
+        del document["kind"]
     if not all(isinstance(value, str) for value in document.values()):
         raise ValueError("not text")
     exact = {name: _fraction(value) for name, value in document.items() if name in _EXACT_FIELDS}
@@ -150,7 +168,7 @@ def balances(rows: Iterable[tuple[int, str, str, str]]) -> dict[str, Balance]:
     """
     found: dict[str, Balance] = {}
     runs: dict[str, list[Reservation]] = {}
-    previous, known = GENESIS, set[str]()
+    previous, known = GENESIS, dict[str, str]()
     for expected, (number, name, text, seal) in enumerate(rows, start=1):
         try:
             if number != expected or sealed(previous, text) != seal:
@@ -163,11 +181,11 @@ def balances(rows: Iterable[tuple[int, str, str, str]]) -> dict[str, Balance]:
                     raise ValueError("a data set declared twice")
                 found[name], runs[name] = Balance(entry), []
             else:
-                if name not in found or entry.run in known:
-                    raise ValueError("no such data set, or a run id for the second time")
+                if name not in found or known.get(entry.run) != (name if entry.kind == "again" else None):
+                    raise ValueError("no such data set, a run id for the second time, or one that pays again unknown")
                 found[name] = replace(found[name].after(entry), reservations=())
                 runs[name].append(entry)
-                known.add(entry.run)
+                known[entry.run] = name
         except (ValueError, TypeError, RecursionError) as fault:
             why = str(fault) if type(fault) is ValueError else "it cannot be read"
             raise ValueError(f"entry {expected}: {why}") from None

@@ -11,7 +11,7 @@ valid file; what gives it away is that it lacks the ids of releases made since (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from margent.errors import BudgetError, UsageError
 from margent.privacy import budget_store
 from margent.privacy.budget import Budget
 from margent.privacy.budget_chain import Balance, Declaration, Reservation, plain_name
-from margent.privacy.budget_rest import refused
+from margent.privacy.budget_rest import percent, refused
 from margent.privacy.statement import exact
 
 if TYPE_CHECKING:
@@ -135,23 +135,59 @@ class BudgetFile:
         """
         before = self.balance()
         require_same_terms(before.declaration, budget, unit)
-        nothing = Fraction(0)
-        wanted = Reservation(
-            data_set=before.declaration.data_set,
-            run=run,
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            delta_for_atoms=budget.delta_for_atoms,
-            cost=budget.total,
-            spent=nothing,
-            delta_spent=nothing,
-            when=_now(),
-            margent=_version(),
-        )
         try:
-            return budget_store.reserve(self.path, wanted)
+            return budget_store.reserve(self.path, _reservation(before, budget, run, budget.total))
         except budget_store.CapReachedError as refusal:
             raise BudgetError(refused(refusal.balance, budget)) from None
+
+    def reserve_again(self, budget: Budget, unit: str, run: str) -> Balance:
+        """Reserve what ``budget`` is above what ``run`` has reserved already, or nothing; twice is as good as once.
+
+        ``budget`` is the run's own and, on top, what its lost answers cost (`margent.resume`).
+
+        Privacy: must be called before an interrupted run looks at rows again.
+        Raises: BudgetError as `reserve`, or where the file does not know the run: it is an older copy, or another file.
+        """
+        before = self.balance()
+        require_same_terms(before.declaration, budget, unit)
+        held = before.of_run(run)
+        if not held:
+            raise BudgetError(
+                f"{self.path}: the interrupted run is not in it: it was begun with another file, or this is an older "
+                "copy of the file, which would spend again what was spent: put the latest copy back"
+            )
+        cost = budget.total - sum((entry.cost for entry in held), Fraction(0))
+        atoms = budget.delta_for_atoms - sum((entry.delta_for_atoms for entry in held), Fraction(0))
+        if cost <= 0 and atoms <= 0:
+            return before
+        wanted = _reservation(before, budget, run, max(cost, Fraction(0)))
+        try:
+            return budget_store.reserve(
+                self.path, replace(wanted, kind="again", delta_for_atoms=max(atoms, Fraction(0)))
+            )
+        except budget_store.CapReachedError as refusal:
+            terms, left = before.declaration, refusal.balance
+            raise BudgetError(
+                f"nothing more was charged: to buy the lost answers anew takes {percent(cost, terms.total)} % of the "
+                f"cap of {terms.data_set!r}, and {percent(left.left, terms.total)} % is left. The run cannot be "
+                "finished, and what it reserved stays spent"
+            ) from None
+
+
+def _reservation(before: Balance, budget: Budget, run: str, cost: Fraction) -> Reservation:
+    """An entry of a run; the store fills in the sums."""
+    return Reservation(
+        data_set=before.declaration.data_set,
+        run=run,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        delta_for_atoms=budget.delta_for_atoms,
+        cost=cost,
+        spent=Fraction(0),
+        delta_spent=Fraction(0),
+        when=_now(),
+        margent=_version(),
+    )
 
 
 def require_same_terms(terms: Declaration, budget: Budget, unit: str) -> None:
@@ -191,7 +227,10 @@ def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Rel
 
     Raises: BudgetError naming every such release.
     """
-    held = {entry.run: entry for balance in balances.values() for entry in balance.reservations}
+    held: dict[str, Released] = {}
+    for entry in (entry for balance in balances.values() for entry in balance.reservations):
+        before = held.get(entry.run, Released(entry.run, Fraction(0)))
+        held[entry.run] = Released(entry.run, before.cost + entry.cost, before.delta + entry.delta_for_atoms)
     faults = []
     for where, taken in released.items():
         if taken.run not in held:
@@ -202,7 +241,7 @@ def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Rel
             )
         elif taken.cost > held[taken.run].cost:
             faults.append(f"  {where}: its charges add up to more than the file reserved for its run")
-        elif taken.delta > held[taken.run].delta_for_atoms:
+        elif taken.delta > held[taken.run].delta:
             faults.append(f"  {where}: its charges use up more delta themselves than the file reserved for its run")
     if faults:
         raise BudgetError("the budget file does not account for these releases:\n" + "\n".join(faults))

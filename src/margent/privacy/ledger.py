@@ -6,7 +6,7 @@ data afterwards. Nothing is ever refunded: a charge whose answer was lost stays 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn, get_args
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 class Ledger:
     """sum of costs <= budget.total and sum of deltas <= budget.delta_for_atoms, after every call and on every path.
 
+    (Where answers were lost and paid again, each bound is larger by what was paid again.)
+
     That holds whoever calls from whichever thread.
 
     Units: costs, ``spent`` and ``left`` are in the budget's account: mu^2/2, rho or epsilon.
@@ -33,14 +35,30 @@ class Ledger:
     themselves add to that.
     """
 
-    def __init__(self, budget: Budget) -> None:
-        """Open an empty ledger under ``budget``."""
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        journal: Callable[[Sequence[Charge]], None] | None = None,
+        carried: Sequence[Charge] = (),
+        lost: Sequence[Charge] = (),
+    ) -> None:
+        """Open a ledger under ``budget``, empty but for the charges ``carried`` over from before an interruption.
+
+        ``journal`` is given all charges of a call before they stand here, and returns once they are on disk. ``lost``
+        are those of ``carried`` whose answers were lost: they stay spent, and what they cost was paid again on top of
+        the budget (`margent.resume`).
+        """
         self._budget = budget
-        self._total = budget.total
+        self._total = budget.total + sum((charge.cost for charge in lost), Fraction(0))
+        self._delta_total = budget.delta_for_atoms + sum((charge.delta for charge in lost), Fraction(0))
         self._charges: tuple[Charge, ...] = ()
         self._spent = Fraction(0)
         self._delta_spent = Fraction(0)
         self._lock = Lock()
+        self._journal: Callable[[Sequence[Charge]], None] | None = None
+        self.spend(carried)
+        self._journal = journal
 
     @property
     def budget(self) -> Budget:
@@ -70,7 +88,7 @@ class Ledger:
     @property
     def delta_left(self) -> Fraction:
         """What is left of the part of delta set apart for that, exactly; never negative."""
-        return self._budget.delta_for_atoms - self._delta_spent
+        return self._delta_total - self._delta_spent
 
     def spend(self, charges: Sequence[Charge]) -> range:
         """Write all of ``charges``, or none of them: the places in `charges` where they stand.
@@ -96,9 +114,11 @@ class Ledger:
             if delta > self.delta_left:
                 raise BudgetError(
                     f"nothing was charged: this uses up delta {shown(delta)} itself, and {shown(self.delta_left)} of "
-                    f"the {shown(self._budget.delta_for_atoms)} set apart for that is left: ask for less, or set more "
+                    f"the {shown(self._delta_total)} set apart for that is left: ask for less, or set more "
                     "of delta apart"
                 )
+            if self._journal is not None and wanted:
+                self._journal(wanted)  # where this fails nobody looks, and at worst too much is held as spent
             first = len(self._charges)
             self._charges += wanted
             self._spent += cost

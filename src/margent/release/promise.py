@@ -79,7 +79,20 @@ def what_was_spent(transcript: Transcript, budget: Budget) -> str:
     return (
         f"Spent: {spelled(budget)} "
         f"({len(transcript.charges)} noisy answers, {100 * share:.2f} % of the budget in the "
-        f"{budget.accountant} account; what is left over is gone)."
+        f"{budget.accountant} account; what is left over is gone).{_what_was_lost(transcript, budget)}"
+    )
+
+
+def _what_was_lost(transcript: Transcript, budget: Budget) -> str:
+    """A further sentence where answers were charged and lost, and are counted with the others."""
+    answered = {answer.charge for answer in transcript.answers}
+    lost = [charge for place, charge in enumerate(transcript.charges) if place not in answered]
+    if not lost:
+        return ""
+    share = 100 * float(sum((charge.cost for charge in lost), Fraction(0)) / budget.total)
+    return (
+        f" {len(lost)} of these answers, {share:.2f} % of the budget, an interruption lost: they were never used, stay "
+        "spent, and were bought anew."
     )
 
 

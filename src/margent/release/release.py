@@ -39,6 +39,8 @@ from margent.transcript import Transcript
 if TYPE_CHECKING:
     import pandas as pd
 
+    from margent.resume.state import RunState
+
 BLOCK_ROWS = 65_536
 """Rows decoded and written at a time."""
 
@@ -46,6 +48,8 @@ BLOCK_ROWS = 65_536
 @dataclass(frozen=True, eq=False)
 class Release:
     """A synthetic table with its transcript, charges and summary; everything in it may be published.
+
+    ``state``: what the run kept in case of an interruption, removed once the release is saved.
 
     Shapes: ``codes`` is (rows, d), one column a modelled column of the schema.
     Privacy: none: post-processing of the transcript.
@@ -61,6 +65,7 @@ class Release:
     where: tuple[str, ...] = ()
     settings: Settings = field(default_factory=lambda: NO_SETTINGS)
     declared: pa.Schema | None = field(default=None, repr=False)
+    state: RunState | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -140,6 +145,8 @@ class Release:
             if typed is not None:
                 blocks = (stored_table(block, typed) for block in blocks)
             write_table(folder / name, kind, blocks, typed, dialect)
+        if self.state is not None:
+            self.state.remove()
         return Path(out)
 
     def _charges_document(self) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Runs that survive an interruption: charges and committed noisy answers on disk, answered again on resuming."""

@@ -1,0 +1,137 @@
+"""What a run is, in public facts: runs of the same facts ask the same questions as long as they get equal answers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from margent.errors import BudgetError, UsageError
+from margent.privacy.budget import Budget
+from margent.privacy.statement import EPSILON_LIMITS
+from margent.schema.fields import Schema
+from margent.schema.write import schema_to_json
+from margent.settings import Settings
+from margent.tables.options import ReadOptions
+from margent.version import VERSION
+
+MOST_TOLD = 30
+"""Differences that a message lists."""
+_LONGEST = 60
+
+
+def facts_of(
+    schema: Schema, budget: Budget, method: str, settings: Settings, read: ReadOptions, *, kept: bool
+) -> dict[str, Any]:
+    """All that decides which questions a run asks and what they mean; rows, seed and format only shape the table.
+
+    ``kept``: whether a budget file keeps the budget.
+
+    Privacy: none: schema and options.
+    """
+    return {
+        "version of Margent": ".".join(VERSION.split(".")[:2]),
+        "method": method,
+        "settings": dict(settings),
+        "budget": {
+            "epsilon": str(budget.epsilon),
+            "delta": str(budget.delta),
+            "delta for atoms": str(budget.delta_for_atoms),
+            "accountant": budget.accountant,
+            "relation": budget.relation,
+            "kept in a budget file": kept,
+        },
+        "reading": {
+            name: getattr(read, name)
+            for name in ("delimiter", "quote", "encoding", "header", "max_record_bytes", "kind", "container_types")
+        },
+        "schema": json.loads(json.dumps(schema_to_json(schema))),
+    }
+
+
+def require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run as another one.
+
+    Privacy: none: public facts.
+    Raises: UsageError listing all differences, each with what it was and what it is.
+    """
+    found = list(_differences("", before, now))
+    if not found:
+        return
+    told = [f"  {line}" for line in found[:MOST_TOLD]]
+    if len(found) > MOST_TOLD:
+        told.append(f"  and {len(found) - MOST_TOLD} more")
+    raise UsageError(
+        f"{folder}: the interrupted run was another one; nothing was charged. Give the same command and schema, or "
+        "delete the folder to start anew (what it charged stays spent):\n" + "\n".join(told)
+    )
+
+
+def modified(table: object) -> str:
+    """When a table's file, or the last file of its folder, was written to; empty where the table is no file.
+
+    No size and nothing of the content: this may lie on disk.
+
+    Units: nanoseconds, as text.
+    Privacy: none: a time.
+    """
+    if not isinstance(table, str | Path):
+        return ""
+    try:
+        path = Path(table)
+        files = [Path(place) / name for place, _, names in os.walk(path) for name in names] if path.is_dir() else [path]
+        return str(max((file.stat().st_mtime_ns for file in files), default=0))
+    except (OSError, ValueError):
+        return ""
+
+
+def covering(budget: Budget, cost: Fraction, delta: Fraction) -> Budget:
+    """A budget for ``budget`` and further charges of this cost and delta together: what is then promised.
+
+    Epsilon is rounded up to six digits.
+
+    Units: ``cost`` in the account's unit.
+    Privacy: its total is at least ``budget.total + cost`` at what atoms leave of delta.
+    Raises: BudgetError where there is no such epsilon.
+    """
+    if cost == 0 and delta == 0:
+        return budget
+    wanted, noise = budget.total + cost, budget.delta - budget.delta_for_atoms
+    epsilon = max(budget.account.epsilon(wanted, noise), budget.epsilon)
+    digit = Fraction(10) ** (len(str(int(epsilon))) - 6)
+    while epsilon < 10**5 * digit:
+        digit /= 10
+    rounded = -(-epsilon // digit) * digit
+    while budget.account.total(rounded, noise) < wanted:
+        rounded += digit
+        if rounded > EPSILON_LIMITS[1]:
+            raise BudgetError("to buy the lost answers anew takes a larger epsilon than there is: start a new run")
+    return Budget(
+        rounded,
+        budget.delta + delta,
+        budget.accountant,
+        budget.relation,
+        delta_for_atoms=budget.delta_for_atoms + delta,
+        person_rows=budget.person_rows,
+    )
+
+
+def _differences(place: str, before: Any, now: Any) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in [*before, *(name for name in now if name not in before)]:
+            yield from _differences(f"{place}/{name}" if place else name, before.get(name), now.get(name))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for position, (one, other) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(f"{place}/{position}", one, other)
+    elif before != now:
+        yield f"{place}: was {_shown(before)}, is {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not given"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
