@@ -20,6 +20,7 @@ from margent.schema.codec import Codec
 from margent.schema.domain import Domain
 from margent.schema.fields import PersonUnit, Schema
 from margent.schema.settled import open_columns, planned
+from margent.synthesizers.blocks import memory_of
 
 BASE_BYTES = 350 * 2**20
 """What the libraries and the compiled code take before the first cell."""
@@ -227,7 +228,7 @@ def make_plan(
         + method.memory
         + BYTES_PER_CELL * held
         + 8 * min(answers, 2**40)
-        + 8 * len(domain.names) * (rows or 0)
+        + memory_of(rows or 0, len(domain.names))
     )
     if open_columns(schema):
         memory += TEXT_BYTES

@@ -21,6 +21,7 @@ from margent.cli.options import (
     json_option,
     method_option,
     out_option,
+    parts_option,
     people_option,
     read_options,
     reading_options,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @rows_option
 @seed_option
 @format_option
+@parts_option
 @people_option
 @click.option(
     "--strict",
@@ -88,6 +90,7 @@ def synthesize(
     rows: str | None,
     seed: str | None,
     file_format: str | None,
+    rows_per_file: str | None,
     expect_people: str | None,
     strict: bool,
     schema_types: bool,
@@ -111,7 +114,9 @@ def synthesize(
     from margent.pipeline import synthesize as run
     from margent.release.folder import refuse_existing
     from margent.release.release import checked_format
+    from margent.release.room import require_room
     from margent.schema.read import read_schema
+    from margent.tables.write import kind_of_name
 
     if (budget_path is None) != single_release:
         raise UsageError(
@@ -129,9 +134,12 @@ def synthesize(
     )
     if file_format is not None:
         checked_format(file_format)
+    file_rows = whole_number(rows_per_file, "--rows-per-file", least=1)
     people = checked_people(whole_number(expect_people, "--expect-people", least=1))
     refuse_existing(out)
     schema = read_schema(schema_path)
+    if count is not None:
+        require_room(out, schema, count, checked_format(file_format or kind or kind_of_name(table.name)))
     with shown_progress(wanted=not quiet and not as_json) as progress:
         release = run(
             table,
@@ -147,8 +155,7 @@ def synthesize(
             strict=strict,
             progress=progress,
         )
-        progress("writing", None)
-        release.save(out, file_format=file_format)
+        release.save(out, file_format=file_format, rows_per_file=file_rows, progress=progress)
     report(release, out, as_json=as_json, spent=True, budget_file=budget_file)
     if strict:
         from margent.strict import PASSED
@@ -169,6 +176,7 @@ def synthesize(
     help='Only records with this value, label or LOW..HIGH, several parted by commas: --where "sex=F,age=30..39".',
 )
 @format_option
+@parts_option
 @out_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
@@ -180,6 +188,7 @@ def resample(
     settings: tuple[str, ...],
     where: tuple[str, ...],
     file_format: str | None,
+    rows_per_file: str | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -209,6 +218,7 @@ def resample(
         require_known(given, [(synthesizer, synthesizer_named(synthesizer))])
     if file_format is not None:
         checked_format(file_format)
+    file_rows = whole_number(rows_per_file, "--rows-per-file", least=1)
     refuse_existing(out)
     transcript, budget, summary = read_release(release_folder)
     own = summary["settings"] if synthesizer in (None, summary["synthesizer"]) else {}
@@ -228,7 +238,7 @@ def resample(
             declared=types_of(summary),
             progress=progress,
         )
-        release.save(out, file_format=file_format)
+        release.save(out, file_format=file_format, rows_per_file=file_rows, progress=progress)
     report(release, out, as_json=as_json, spent=False)
 
 
