@@ -79,7 +79,7 @@ class DescentModel:
 
         Privacy: none: post-processing.
         """
-        built = max(rows, min(self.total, self.method.enough)) if rows > 0 else 0
+        built = share.built(rows, self.total, self.method.enough)
         working = self.columns.working.domain
         targets = {
             clique: table

@@ -85,7 +85,7 @@ class GumModel:
 
         Privacy: none: post-processing.
         """
-        built = max(rows, min(self.total, self.settings.enough)) if rows > 0 else 0
+        built = share.built(rows, self.total, self.settings.enough)
         # Columns start in random order and every step treats all rows alike, so any rows are a random subset.
         return self._built(built, seed, progress, share)[:rows]
 

@@ -81,7 +81,7 @@ class MinCostFlowModel:
 
         Privacy: none: post-processing.
         """
-        built = max(rows, min(self.total, self.settings.enough)) if rows > 0 else 0
+        built = share.built(rows, self.total, self.settings.enough)
         names = self.domain.names
         rules = self.columns.rules
         start = [self.columns.alone(name, built, Stream(seed, "mcf", "column", name), share) for name in names]

@@ -63,6 +63,13 @@ class Share:
         counts: NDArray[np.int64] = np.diff(ends, prepend=0).reshape(weights.shape)
         return counts
 
+    def built(self, rows: int, total: int, enough: int) -> int:
+        """How many records to build for ``rows``: fewer than ``enough`` are drawn from a table of at most ``total``.
+
+        A block is built as it is: the others make up for what so few records cannot follow.
+        """
+        return max(rows, min(total, enough)) if rows > 0 and self.count == 1 else rows
+
     def starts(self, own: NDArray[np.float64], *labels: str) -> NDArray[np.float64]:
         """Where systematic sampling starts in each of several groups: a lattice of step 1 / count over the blocks.
 
