@@ -29,7 +29,7 @@ LEAST_ROWS = 2**16
 """So many records a block may have however many its columns: fewer could not follow thin cells."""
 BLOCK_CELLS = 2**24
 """Cells (records times columns) of a block between these two."""
-CELL_BYTES = 28
+CELL_BYTES = 20
 """Most memory that drawing and writing a block takes, a cell: measured, docs/writing-many-rows.md."""
 MOST_COUNTED = 2**22
 """Records drawn to count a model's marginals where it has no closed form; counts are scaled up to its total."""
