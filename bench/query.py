@@ -28,6 +28,7 @@ from margent.privacy.ledger import Ledger
 from margent.progress import silent
 from margent.release.release import Release
 from margent.schema.domain import clique
+from margent.synthesizers.blocks import HeldRecords
 from quality import load
 
 
@@ -50,7 +51,7 @@ def main() -> None:
         transcript = method.collector.collect(curator, budget)
         model = method.synthesizer.build(transcript, silent)
         codes = model.sample(model.total, 1, silent)
-        release = Release(transcript, budget, method.synthesizer.name, codes, 1, "csv")
+        release = Release(transcript, budget, method.synthesizer.name, HeldRecords(codes, 1), 1, "csv")
         found: dict[str, list[float]] = {"query": [], "priview": [], "records": [], "CPU": []}
         for names in asked:
             places = [domain.position[name] for name in names]

@@ -22,6 +22,7 @@ from margent.privacy.neighbors import ONE_RECORD, Neighbors
 from margent.privacy.purchases import SizesRequest, purchase_charge
 from margent.privacy.replay_purchases import ReplayMerchant
 from margent.release.measurements import measurement_files
+from margent.release.synthetic import SyntheticTable
 from margent.schema.read import schema_from_json
 from margent.schema.write import schema_text, schema_to_json
 
@@ -67,8 +68,20 @@ def test_written_ids_have_as_many_rows_as_persons_do(accountant: str, tmp_path: 
 def test_blocks_of_rows_have_the_same_ids_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     release = synthesize(visits(), SCHEMA, budget=Budget(5), seed=4, rows=500)
     whole = release.table
-    monkeypatch.setattr("margent.release.release.BLOCK_ROWS", 7)
-    assert pa.concat_tables(list(release._blocks(text=False))) == whole
+    monkeypatch.setattr("margent.release.synthetic.BLOCK_ROWS", 7)
+    made = SyntheticTable(release.transcript, release.records, release.seed, pairs=True)
+    assert pa.concat_tables(list(made.tables(None))) == whole
+
+
+def test_no_person_has_rows_in_two_blocks_and_all_blocks_have_as_many_persons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("margent.synthesizers.blocks.MOST_ROWS", 300)
+    release = synthesize(visits(), SCHEMA, budget=Budget(5), seed=4, rows=1000)
+    assert release.records.blocks.count == 4
+    ids = [set(block.column("id").to_pylist()) for block in release.blocks()]
+    assert sum(map(len, ids)) == len(set.union(*ids))
+    assert len({len(block) for block in ids}) == 1
+    assert set.union(*ids) == {str(number) for number in range(1, sum(map(len, ids)) + 1)}
+    assert max(Counter(release.table.column("id").to_pylist()).values()) == 3
 
 
 def test_without_asking_every_row_has_an_id_of_its_own() -> None:

@@ -21,7 +21,9 @@ from margent.schema.labels import UNLISTED_LABEL, code_labels
 from margent.schema.layout import Layout, spike_positions
 from margent.schema.positions import cell_position
 from margent.stream import Stream
+from margent.synthesizers.blocks import DrawnRecords, workers_for
 from margent.synthesizers.model import Model
+from margent.workers import in_order
 
 MOST_DRAWN = 50_000_000
 """Records drawn in all before a condition is given up as too rare."""
@@ -89,8 +91,8 @@ def drawn_under(
 ) -> NDArray[np.int32]:
     """``rows`` records of the model that meet the conditions; by default as many as one table of its total holds.
 
-    Whole tables are drawn with seeds of their own and the records that meet the conditions kept, so the records follow
-    the model's law given the conditions exactly.
+    Whole tables are drawn, block by block and with seeds of their own, and the records that meet the conditions kept,
+    so the records follow the model's law given the conditions exactly. They are held in memory.
 
     Shapes: (rows, d). Privacy: none: post-processing.
     Raises: UsageError where the model holds no such record, or so few that too many would have to be drawn.
@@ -99,9 +101,17 @@ def drawn_under(
     kept, found, drawn, number = list[NDArray[np.int32]](), 0, 0, 0
     while True:
         part = seed if number == 0 else Stream(seed, "condition", str(number)).seed64() >> 1
-        codes = model.sample(min(model.total, MOST_DRAWN) if rows is None else size, part, progress)
-        kept.append(codes[conditions.met(codes, model.domain)])
-        found, drawn, number = found + kept[-1].shape[0], drawn + codes.shape[0], number + 1
+        table = DrawnRecords(model, min(model.total, MOST_DRAWN) if rows is None else size, part)
+
+        def meeting(index: int, step: Progress, table: DrawnRecords = table) -> NDArray[np.int32]:
+            codes = table.block(index, step)
+            return codes[conditions.met(codes, model.domain)]
+
+        blocks = table.blocks.count
+        workers = workers_for(table.blocks, len(model.domain.names))
+        made = [meeting(0, progress)] if blocks == 1 else in_order(meeting, blocks, workers)
+        kept.append(np.concatenate(list(made)))
+        found, drawn, number = found + kept[-1].shape[0], drawn + table.rows, number + 1
         if rows is None and found:
             return kept[0]
         if rows is not None and found >= rows:

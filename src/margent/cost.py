@@ -57,8 +57,8 @@ def _further_groups(stage: Stage) -> int:
     return min(stage.questions if not stage.scores else stage.cells, stage.cells // room)
 
 
-def memory_bytes(stages: Sequence[Stage], columns: int, rows: int | None) -> int:
-    """Memory of counting, of the tables that are held, answered and kept, and of ``rows`` synthetic records.
+def memory_bytes(stages: Sequence[Stage], columns: int) -> int:
+    """Memory of counting, and of the tables that are held, answered and kept.
 
     Units: bytes.
     Privacy: none: public facts.
@@ -76,7 +76,6 @@ def memory_bytes(stages: Sequence[Stage], columns: int, rows: int | None) -> int
         + 8 * min(answers, 2**40)
         + BYTES_PER_TABLE * min(tables, 2**32)
         + BYTES_PER_SCORE * min(scores, 2**32)
-        + 8 * columns * (rows or 0)
     )
 
 

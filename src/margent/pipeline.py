@@ -34,6 +34,7 @@ from margent.schema.fields import PersonUnit, Schema
 from margent.schema.settled import columns_on_grids, grid_schema, open_columns, readable, settled
 from margent.settings import NO_SETTINGS, Settings, configured
 from margent.strict import require_listed
+from margent.synthesizers.blocks import HeldRecords, Records, records_of
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.transcript import Transcript
@@ -41,7 +42,7 @@ from margent.transcript import Transcript
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_ROWS = 2**31 - 1
+MAX_ROWS = 10**11
 MOST_PEOPLE = 2**36
 MOST_ROWS_UNASKED = 10**8
 """Where nobody says how many rows to write, the noisy number of records, but never more than this."""
@@ -203,17 +204,19 @@ def from_transcript(
     require_paid(transcript, budget)
     conditions = read_conditions(where, Codec(transcript.schema)) if where else None
     model = configured(synthesizer_named(synthesizer), settings).build(transcript, progress)
+    records: Records
     if conditions is None:
-        codes = model.sample(min(model.total, MOST_ROWS_UNASKED) if rows is None else rows, seed, progress)
+        count = min(model.total, MOST_ROWS_UNASKED) if rows is None else rows
+        records = records_of(model, count, seed, progress)
     else:
-        codes = drawn_under(conditions, model, rows, seed, progress)
+        records = HeldRecords(drawn_under(conditions, model, rows, seed, progress), seed)
     return Release(
         transcript=transcript,
         budget=budget,
         synthesizer=synthesizer,
         settings=settings,
         where=() if conditions is None else conditions.words,
-        codes=codes,
+        records=records,
         seed=seed,
         kind=kind,
         dialect=dialect or ReadOptions(),
@@ -277,12 +280,12 @@ def checked_rows(rows: int | None) -> int | None:
     """Return a number of output rows that makes sense, or None for the noisy total.
 
     Privacy: none.
-    Raises: UsageError when it is not a whole number in 0 .. 2^31 - 1.
+    Raises: UsageError when it is not a whole number in 0 .. 10^11.
     """
     if rows is None:
         return None
     if not _is_whole(rows, 0, MAX_ROWS):
-        raise UsageError(f"rows must be a whole number from 0 to {MAX_ROWS}; leave it out for the noisy total")
+        raise UsageError(f"rows must be a whole number from 0 to {MAX_ROWS:,}; leave it out for the noisy total")
     return rows
 
 

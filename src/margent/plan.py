@@ -22,6 +22,7 @@ from margent.schema.codec import Codec
 from margent.schema.domain import Domain
 from margent.schema.fields import PersonUnit, Schema
 from margent.schema.settled import open_columns, planned
+from margent.synthesizers.blocks import memory_of
 
 MOST_NOISE = 1e6
 """Records by which the noisy number of records may be off where nobody says how many rows to write."""
@@ -248,7 +249,7 @@ def make_plan(
 def _plan(schema: Schema, domain: Domain, budget: Budget, method: Method, rows: int | None, people: int | None) -> Plan:
     """The plan on a domain, which may be coarser than the schema's."""
     stages = _stages(schema, domain, budget, method)
-    memory = method.memory + memory_bytes(stages, len(domain.names), rows)
+    memory = method.memory + memory_bytes(stages, len(domain.names)) + memory_of(rows or 0, len(domain.names))
     looks = passes(stages)
     if open_columns(schema):
         memory += TEXT_BYTES

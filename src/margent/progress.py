@@ -13,7 +13,7 @@ class Progress(Protocol):
     """Called with the step's name and the share done in [0, 1], or None where the share would tell of rows."""
 
     def __call__(self, step: str, share: float | None) -> None:
-        """Take note of the progress; must not raise."""
+        """Take note of the progress; raises nothing but to end the step, where its result is no longer wanted."""
         ...
 
 
@@ -40,3 +40,22 @@ def logged(inner: Progress = silent) -> Progress:
         inner(step, share)
 
     return note
+
+
+def halves(progress: Progress) -> tuple[Progress, Progress]:
+    """Progress of the two halves of one step.
+
+    >>> first, second = halves(lambda step, share: print(step, share))
+    >>> first("records", 1.0), second("records", 0.5)
+    records 0.5
+    records 0.75
+    (None, None)
+    """
+
+    def first(step: str, share: float | None) -> None:
+        progress(step, None if share is None else share / 2)
+
+    def second(step: str, share: float | None) -> None:
+        progress(step, None if share is None else 0.5 + share / 2)
+
+    return first, second

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from margent.release.folder import whole_folder
 from margent.release.measurements import canonical_json
-from margent.release.release import BLOCK_ROWS, checked_format
+from margent.release.release import checked_format
+from margent.release.synthetic import BLOCK_ROWS
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema
 from margent.schema.settled import planned

@@ -24,6 +24,7 @@ from margent.privacy.queries import marginal_law
 from margent.privacy.requests import MarginalRequest
 from margent.release.release import Release
 from margent.schema.domain import Merge
+from margent.synthesizers.blocks import HeldRecords
 from margent.transcript import NoisyMarginal, Transcript
 from tests.collectors.test_dense import dependent
 from tests.collectors.test_pure import door, pure
@@ -34,7 +35,7 @@ SIZES = {"a": 3, "b": 4, "c": 2, "d": 3}
 
 
 def released(record: Transcript, budget: Budget | None = None) -> Release:
-    return Release(record, budget or Budget(epsilon=1), "descent", np.zeros((0, 0), np.int32), 1, "csv")
+    return Release(record, budget or Budget(epsilon=1), "descent", HeldRecords(np.zeros((0, 0), np.int32), 1), 1, "csv")
 
 
 def population(rows: int = 5_000) -> np.ndarray:

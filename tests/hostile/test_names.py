@@ -97,7 +97,7 @@ def pages_of(names: list[str]) -> dict[str, str]:
     account = Account(names[0], Budget(9).epsilon, Budget(9).delta, 0.5, [EarlierRun("2020", *2 * (1,), names[1])])
     made = evaluate(frame, {names[0]: frame, names[1]: frame}, schema, metrics=[MarginalDistance(1, "tvd")])
     return {
-        "release": release_page(release.transcript, release.budget, release.summary, release.codes),
+        "release": release_page(release.transcript, release.budget, release.summary, release.counts),
         "statement": statement(release.transcript, release.budget, release.summary, account=account),
         "evaluation": evaluation_page(made.document),
         "inspection": inspection_page(inspect(frame, schema).document),

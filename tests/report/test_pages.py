@@ -94,7 +94,7 @@ def pages() -> dict[str, str]:
         "sweep": sweep_page(
             sweep(frame, schema, epsilons=["1", "2"], methods=["independent"], on_public_data=True).document
         ),
-        "release": release_page(release.transcript, release.budget, release.summary, release.codes),
+        "release": release_page(release.transcript, release.budget, release.summary, release.counts),
     }
 
 

@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from margent.stream import Stream
-from margent.synthesizers.apportion import apportion, shuffled_codes
+from margent.synthesizers.apportion import apportion
+from margent.synthesizers.shares import shuffled_codes
 
 weights = arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1000).map(lambda value: round(value, 4)))
 

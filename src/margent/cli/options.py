@@ -53,6 +53,13 @@ format_option = click.option(
 verbose_option = click.option(
     "-v", "--verbose", is_flag=True, help="Log each step on standard error: public facts only, no times, no counts."
 )
+parts_option = click.option(
+    "--rows-per-file",
+    default=None,
+    metavar="N",
+    help="Rows of a file at most; there are several then, in a folder (default: a Parquet or Feather table of more "
+    "than one block, about a million rows, has a file for each; text is one file).",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
 method_option = click.option(
     "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."

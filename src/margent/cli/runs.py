@@ -22,6 +22,7 @@ from margent.cli.options import (
     json_option,
     method_option,
     out_option,
+    parts_option,
     people_option,
     read_options,
     reading_options,
@@ -31,8 +32,8 @@ from margent.cli.options import (
     seed_option,
     settings_of,
     settings_option,
-    table_argument,
     state_options,
+    table_argument,
     verbose_option,
     whole_number,
 )
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 @rows_option
 @seed_option
 @format_option
+@parts_option
 @people_option
 @click.option(
     "--strict",
@@ -97,6 +99,7 @@ def synthesize(
     rows: str | None,
     seed: str | None,
     file_format: str | None,
+    rows_per_file: str | None,
     expect_people: str | None,
     strict: bool,
     schema_types: bool,
@@ -131,8 +134,10 @@ def synthesize(
     from margent.progress import logged
     from margent.release.folder import refuse_existing
     from margent.release.release import checked_format
+    from margent.release.room import require_room
     from margent.resume.state import RunState
     from margent.schema.read import read_schema
+    from margent.tables.write import kind_of_name
 
     if (budget_path is None) != single_release:
         raise UsageError(
@@ -150,6 +155,7 @@ def synthesize(
     )
     if file_format is not None:
         checked_format(file_format)
+    file_rows = whole_number(rows_per_file, "--rows-per-file", least=1)
     people = checked_people(whole_number(expect_people, "--expect-people", least=1))
     if pay_again and not resume:
         raise UsageError("--pay-again goes with --resume: it is for a question whose answer an interruption lost")
@@ -159,6 +165,8 @@ def synthesize(
     refuse_existing(out)
     state.require_usable()
     schema = read_schema(schema_path)
+    if count is not None:
+        require_room(out, schema, count, checked_format(file_format or kind or kind_of_name(Path(table).name)))
     shown = shown_progress(wanted=not (quiet or as_json or verbose))
     with resumable(state, budget, context.obj), logged_steps(wanted=verbose), shown as bars:
         progress = logged(bars)
@@ -180,8 +188,7 @@ def synthesize(
             state=state,
             progress=progress,
         )
-        progress("writing", None)
-        release.save(out, file_format=file_format)
+        release.save(out, file_format=file_format, rows_per_file=file_rows, progress=progress)
     report(release, out, as_json=as_json, spent=True, budget_file=budget_file)
     if state.exists:
         say(f"{state.folder} could not be removed; it is not needed any more: delete it.", err=True)
@@ -222,6 +229,7 @@ def finished(state: RunState, out: Path) -> bool:
     help='Only records with this value, label or LOW..HIGH, several parted by commas: --where "sex=F,age=30..39".',
 )
 @format_option
+@parts_option
 @out_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars.")
@@ -233,6 +241,7 @@ def resample(
     settings: tuple[str, ...],
     where: tuple[str, ...],
     file_format: str | None,
+    rows_per_file: str | None,
     out: Path,
     as_json: bool,
     quiet: bool,
@@ -262,6 +271,7 @@ def resample(
         require_known(given, [(synthesizer, synthesizer_named(synthesizer))])
     if file_format is not None:
         checked_format(file_format)
+    file_rows = whole_number(rows_per_file, "--rows-per-file", least=1)
     refuse_existing(out)
     transcript, budget, summary = read_release(release_folder)
     own = summary["settings"] if synthesizer in (None, summary["synthesizer"]) else {}
@@ -281,7 +291,7 @@ def resample(
             declared=types_of(summary),
             progress=progress,
         )
-        release.save(out, file_format=file_format)
+        release.save(out, file_format=file_format, rows_per_file=file_rows, progress=progress)
     report(release, out, as_json=as_json, spent=False)
 
 

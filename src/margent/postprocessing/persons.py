@@ -23,6 +23,17 @@ def person_ids(sizes: NDArray[np.int64], rows: int, seed: int) -> NDArray[np.int
     return np.repeat(np.arange(1, each.size + 1), each).astype(np.int64)
 
 
+def persons_in(sizes: NDArray[np.int64], rows: int) -> int:
+    """How many persons `person_ids` makes of so many rows.
+
+    Privacy: none: post-processing of noisy counts.
+
+    >>> persons_in(np.array([50, -3, 25]), 25), int(person_ids(np.array([50, -3, 25]), 25, 1).max())
+    (15, 15)
+    """
+    return sum(apportioned([max(int(count), 0) for count in sizes.tolist()], rows))
+
+
 def apportioned(counts: list[int], rows: int) -> list[int]:
     """Numbers of persons of 1, 2, ... k rows, in the proportions of ``counts``, that have ``rows`` rows together.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from margent.schema.fields import Schema
@@ -19,9 +19,11 @@ _MEDIA_TYPES = {
 
 
 def data_package(
-    schema: Schema, path: str, kind: str, summary: Mapping[str, Any], facts: Mapping[str, Any]
+    schema: Schema, paths: Sequence[str], kind: str, summary: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A Data Package descriptor of the synthetic table; dropped columns are left out of its schema.
+
+    A table in parts is described as the list of its files.
 
     Privacy: none: a function of schema and options.
     """
@@ -31,7 +33,7 @@ def data_package(
     resource: dict[str, Any] = {
         "name": "synthetic",
         "title": "Synthetic table",
-        "path": path,
+        "path": paths[0] if len(paths) == 1 else list(paths),
         "mediatype": _MEDIA_TYPES.get(kind, "application/octet-stream"),
         "schema": description,
     }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.privacy.budget import Budget
+from margent.release.counts import SyntheticCounts
 from margent.release.pairs import SHOWN, pair_distances
 from margent.release.promise import IF_NOT_GOOD_ENOUGH, purposes, schema_warnings
 from margent.release.summary import one_way_answers, shares
@@ -20,7 +21,7 @@ MAX_BARS = 40
 """Bars in one chart; columns with more codes are drawn as sums over neighboring codes."""
 
 
-def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, Any], codes: NDArray[np.int32]) -> str:
+def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, Any], counts: SyntheticCounts) -> str:
     """The page as HTML: promise, spend, and noisy against synthetic one-way and two-way tables with error bars.
 
     Self-contained: inline SVG, no script, no request; everything is escaped.
@@ -29,11 +30,11 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
     labels = Codec(transcript.schema).labels
     distances = {entry["column"]: entry for entry in summary["oneWays"]["columns"]}
     charts = [
-        _chart(name, answer, codes[:, transcript.domain.position[name]], labels[name], distances[name])
+        _chart(name, answer, counts.columns[name], labels[name], distances[name])
         for name, answer in one_way_answers(transcript).items()
         if name in distances
     ]
-    pairs = [] if summary["where"] else pair_distances(transcript, codes)
+    pairs = [] if summary["where"] else pair_distances(transcript, counts)
     return page(
         "release.html",
         title=transcript.schema.name or "Synthetic table",
@@ -50,7 +51,7 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
 def _chart(
     name: str,
     answer: NoisyMarginal,
-    column: NDArray[np.int32],
+    counts: NDArray[np.int64],
     labels: tuple[str, ...],
     distance: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def _chart(
     width = -(-size // MAX_BARS)
     starts = np.arange(0, size, width)
     noisy = np.add.reduceat(answer.counts.astype(np.float64), starts)
-    synthetic = np.add.reduceat(np.bincount(column, minlength=size).astype(np.float64), starts)
+    synthetic = np.add.reduceat(counts.astype(np.float64), starts)
     members = np.diff(np.append(starts, size))
     ends = [min(int(start) + width, size) - 1 for start in starts]
     records = max(float(np.maximum(noisy, 0).sum()), 1.0)

@@ -6,17 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margent.postprocessing.tables import centered
+from margent.release.counts import SyntheticCounts, bought_pairs
 from margent.release.summary import noisy_records, shares
-from margent.transcript import NoisyMarginal, Transcript
+from margent.transcript import Transcript
 
 SHOWN = 20
 """Pairs on the page: those that differ most from what noise alone explains."""
 
 
-def pair_distances(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str, Any]]:
+def pair_distances(transcript: Transcript, counts: SyntheticCounts) -> list[dict[str, Any]]:
     """Total variation between each noisy two-way table and the synthetic one, beside that of the noise alone.
 
     With s the noise deviation of a cell, c cells and N noisy records, noise alone gives c s sqrt(2/pi) / (2 N) on
@@ -30,34 +30,21 @@ def pair_distances(transcript: Transcript, codes: NDArray[np.int32]) -> list[dic
     """
     records = noisy_records(transcript)
     entries = []
-    for answer in (*transcript.marginals, *transcript.interactions):
-        if len(answer.clique) == 2:
-            cells, synthetic = answer.counts.size, shares(_synthetic(transcript, answer, codes))
-            noisy, deviation, free = answer.counts.astype(np.float64) / records, math.sqrt(answer.variance), 1.0
-            if answer.interaction:
-                free = math.prod((size - 1) / size for size in answer.counts.shape)
-                noisy, synthetic = centered(noisy / cells), centered(synthetic)
-                deviation *= math.sqrt(free) / cells
-            distance = 0.5 * float(np.abs(noisy - synthetic).sum())
-            entries.append(
-                {
-                    "columns": answer.clique,
-                    "merged": answer.merged,
-                    "distance": distance,
-                    "noise": 0.5 * cells * deviation * math.sqrt(2 / math.pi) / records,
-                    "plusminus": deviation * math.sqrt(cells / free * (1 - 2 / math.pi)) / records,
-                }
-            )
+    for answer, counted in zip(bought_pairs(transcript), counts.pairs, strict=True):
+        cells, synthetic = answer.counts.size, shares(counted.astype(np.float64))
+        noisy, deviation, free = answer.counts.astype(np.float64) / records, math.sqrt(answer.variance), 1.0
+        if answer.interaction:
+            free = math.prod((size - 1) / size for size in answer.counts.shape)
+            noisy, synthetic = centered(noisy / cells), centered(synthetic)
+            deviation *= math.sqrt(free) / cells
+        distance = 0.5 * float(np.abs(noisy - synthetic).sum())
+        entries.append(
+            {
+                "columns": answer.clique,
+                "merged": answer.merged,
+                "distance": distance,
+                "noise": 0.5 * cells * deviation * math.sqrt(2 / math.pi) / records,
+                "plusminus": deviation * math.sqrt(cells / free * (1 - 2 / math.pi)) / records,
+            }
+        )
     return sorted(entries, key=lambda entry: (entry["noise"] - entry["distance"], entry["columns"]))
-
-
-def _synthetic(transcript: Transcript, answer: NoisyMarginal, codes: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The synthetic counts over the answer's clique, merged as the answer is."""
-    packed = np.zeros(len(codes), dtype=np.int64)
-    for name, size in zip(answer.clique, answer.counts.shape, strict=True):
-        own = codes[:, transcript.domain.position[name]].astype(np.int64)
-        if answer.merged and name in transcript.merges:
-            own = np.asarray(transcript.merges[name].groups, dtype=np.int64)[own]
-        packed = packed * size + own
-    counts = np.bincount(packed, minlength=answer.counts.size).astype(np.float64)
-    return counts.reshape(answer.counts.shape)

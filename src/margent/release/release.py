@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from margent.errors import TranscriptError, UsageError
-from margent.postprocessing.persons import person_ids
 from margent.privacy.budget import Budget
+from margent.progress import Progress, silent
 from margent.release.charge_json import charge_to_json
-from margent.release.folder import internal_files, whole_folder
+from margent.release.counts import SyntheticCounts
+from margent.release.folder import internal_files, refuse_existing, whole_folder
 from margent.release.measurements import (
     FROM_QUERY,
     canonical_json,
@@ -26,14 +28,18 @@ from margent.release.measurements import (
 )
 from margent.release.package import data_package
 from margent.release.page import release_page
+from margent.release.parts import Parts
+from margent.release.room import require_room
 from margent.release.summary import release_summary
+from margent.release.synthetic import SyntheticTable
 from margent.release.values import text
 from margent.schema.codec import Codec
-from margent.schema.stored import schema_of_texts, stored_schema, stored_table, type_texts
+from margent.schema.stored import schema_of_texts, stored_schema, type_texts
 from margent.settings import NO_SETTINGS, Settings
+from margent.synthesizers.blocks import Records
 from margent.tables.frames import FRAME_KINDS, to_kind
 from margent.tables.options import ReadOptions
-from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
+from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS
 from margent.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -41,24 +47,23 @@ if TYPE_CHECKING:
 
     from margent.resume.state import RunState
 
-BLOCK_ROWS = 65_536
-"""Rows decoded and written at a time."""
-
 
 @dataclass(frozen=True, eq=False)
 class Release:
     """A synthetic table with its transcript, charges and summary; everything in it may be published.
 
+    The table is not held but drawn block by block, as it is saved or gone through with `blocks`; `table`, `codes`,
+    `to_pandas` and `to_kind` gather all of it in memory. Up to the size of one block it is drawn once and held.
+
     ``state``: what the run kept in case of an interruption, removed once the release is saved.
 
-    Shapes: ``codes`` is (rows, d), one column a modelled column of the schema.
     Privacy: none: post-processing of the transcript.
     """
 
     transcript: Transcript
     budget: Budget
     synthesizer: str
-    codes: NDArray[np.int32]
+    records: Records
     seed: int
     kind: str
     dialect: ReadOptions = field(default_factory=ReadOptions)
@@ -76,19 +81,34 @@ class Release:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The synthetic table, typed by the schema, columns in the schema's order."""
-        return pa.concat_tables(list(self._blocks(text=False)))
+        """The synthetic table in memory, typed by the schema, columns in the schema's order."""
+        return pa.concat_tables(list(self._made.tables(None)))
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """All records' codes in memory: shape (rows, d), one column a modelled column of the schema."""
+        blocks = [self.records.block(index) for index in range(self.records.blocks.count)]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     @property
     def rows(self) -> int:
         """Number of synthetic records."""
-        return int(self.codes.shape[0])
+        return self.records.blocks.rows
 
-    @cached_property
-    def persons(self) -> NDArray[np.int64] | None:
-        """The id of each row, where it was bought how many rows persons have; else None: each row has its own."""
-        sizes = self.transcript.sizes
-        return None if sizes is None else person_ids(sizes.counts, self.rows, self.seed)
+    def blocks(self) -> Iterator[pa.Table]:
+        """The synthetic table block by block, typed by the schema; two are made while one is looked at.
+
+        Shapes: `rows` rows together; memory follows a block.
+        Privacy: none: post-processing.
+        """
+        yield from self._made.blocks()
+
+    def block(self, index: int, progress: Progress = silent) -> pa.Table:
+        """Block ``index`` of the synthetic table: the same rows wherever and whenever it is made.
+
+        Privacy: none: post-processing.
+        """
+        return self._made.block(index, progress)
 
     @property
     def charges(self) -> list[dict[str, Any]]:
@@ -99,8 +119,17 @@ class Release:
     def summary(self) -> dict[str, Any]:
         """Options, spend and noise-against-synthetic closeness, as written to ``summary.json``."""
         return release_summary(
-            self.transcript, self.budget, self.synthesizer, self.settings, self.where, self.codes, self.seed
+            self.transcript, self.budget, self.synthesizer, self.settings, self.where, self.counts, self.seed
         )
+
+    @property
+    def counts(self) -> SyntheticCounts:
+        """The synthetic table's counts that summary and page speak of; draws it where it is not held."""
+        return self._made.counts
+
+    @cached_property
+    def _made(self) -> SyntheticTable:
+        return SyntheticTable(self.transcript, self.records, self.seed, pairs=not self.where)
 
     def to_pandas(self) -> pd.DataFrame:
         """The synthetic table as a pandas DataFrame with nullable dtypes and ordered categories."""
@@ -115,36 +144,46 @@ class Release:
         own = self.kind if self.kind in FRAME_KINDS else "pyarrow"
         return to_kind(self.table, kind or own)
 
-    def save(self, out: str | Path, *, file_format: str | None = None) -> Path:
+    def save(
+        self,
+        out: str | Path,
+        *,
+        file_format: str | None = None,
+        rows_per_file: int | None = None,
+        progress: Progress = silent,
+    ) -> Path:
         """Write the release folder, whole or not at all, and return its path.
 
         The folder holds, and never more than: ``synthetic.*``, ``datapackage.json``, ``measurements/``,
-        ``charges.json``, ``summary.json``, ``release.html``.
+        ``charges.json``, ``summary.json``, ``release.html``. A table of several blocks is a folder of parts, unless it
+        is text; ``rows_per_file`` says how many rows a file has at most. The table is drawn, and written, in blocks.
 
         Privacy: every file is a function of schema, options, charges, noisy answers and a random run id.
-        Raises: UsageError when the folder exists or the format is unknown.
+        Raises: UsageError when the folder exists or the format is unknown; PlanError when the disk has no room for it.
         """
         kind = checked_format(file_format or self.kind)
-        name = f"synthetic{FILE_SUFFIXES[kind]}"
+        parts = Parts.of(self.records.blocks, kind, rows_per_file)
+        refuse_existing(Path(out))
+        require_room(Path(out), self.transcript.schema, self.rows, kind)
         # The input's dialect goes with the input's kind only: a TSV made of a semicolon file is a plain TSV.
         dialect = self.dialect if kind == self.kind else ReadOptions()
-        typed = None if kind in TEXT_KINDS else stored_schema(Codec(self.transcript.schema), self.declared)
+        typed = None if kind in TEXT_KINDS else stored_schema(Codec(self.transcript.schema), self.declared, self.rows)
         facts = dialect_facts(kind, dialect) | ({} if typed is None else {"types": type_texts(typed)})
-        files = {
-            "datapackage.json": canonical_json(data_package(self.transcript.schema, name, kind, self.summary, facts)),
-            "charges.json": canonical_json(self._charges_document()),
-            "summary.json": canonical_json(self.summary | {"file": name, "format": kind} | facts),
-            "release.html": release_page(self.transcript, self.budget, self.summary, self.codes).encode(),
-        }
-        files |= {f"measurements/{path}": content for path, content in measurement_files(self.transcript).items()}
+        written = {"file": parts.name, "format": kind} | ({} if parts.files == 1 else {"parts": parts.files})
         with whole_folder(Path(out)) as folder:
+            with closing(self._made.tables(typed, text=typed is None, progress=progress)) as tables:
+                parts.write(folder, tables, typed, dialect)
+            package = data_package(self.transcript.schema, parts.paths, kind, self.summary, facts)
+            files = {
+                "datapackage.json": canonical_json(package),
+                "charges.json": canonical_json(self._charges_document()),
+                "summary.json": canonical_json(self.summary | written | facts),
+                "release.html": release_page(self.transcript, self.budget, self.summary, self.counts).encode(),
+            }
+            files |= {f"measurements/{path}": content for path, content in measurement_files(self.transcript).items()}
             (folder / "measurements").mkdir()
             for path, content in files.items():
                 (folder / path).write_bytes(content)
-            blocks = self._blocks(text=typed is None)
-            if typed is not None:
-                blocks = (stored_table(block, typed) for block in blocks)
-            write_table(folder / name, kind, blocks, typed, dialect)
         if self.state is not None:
             self.state.remove()
         return Path(out)
@@ -163,13 +202,6 @@ class Release:
             "spent": str(sum((charge.cost for charge in self.transcript.charges), start=0 * budget.total)),
             "charges": self.charges,
         }
-
-    def _blocks(self, *, text: bool) -> Iterator[pa.Table]:
-        codec = Codec(self.transcript.schema)
-        decode = codec.decode_text if text else codec.decode
-        for first in range(0, max(self.rows, 1), BLOCK_ROWS):
-            ids = None if self.persons is None else self.persons[first : first + BLOCK_ROWS]
-            yield decode(self.codes[first : first + BLOCK_ROWS], self.seed, first_row=first, persons=ids)
 
 
 def checked_format(kind: str) -> str:

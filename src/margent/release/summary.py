@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from margent.postprocessing.tables import noisy_total
 from margent.privacy.budget import Budget
 from margent.privacy.laws import law_of
+from margent.release.counts import SyntheticCounts
 from margent.release.promise import (
     SINGLE_RELEASE,
     what_a_row_is,
@@ -60,7 +61,7 @@ def noisy_records(transcript: Transcript) -> float:
     return max(1.0, noisy_total(transcript.marginals))
 
 
-def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str, Any]]:
+def closeness(transcript: Transcript, counts: SyntheticCounts) -> list[dict[str, Any]]:
     """Total variation between synthetic and noisy one-way tables, beside what the noise alone would give.
 
     Shapes: one entry a column with a noisy one-way table.
@@ -70,8 +71,7 @@ def closeness(transcript: Transcript, codes: NDArray[np.int32]) -> list[dict[str
     entries = []
     for name, answer in one_way_answers(transcript).items():
         noisy = np.maximum(answer.counts.astype(np.float64), 0.0)
-        column = codes[:, transcript.domain.position[name]]
-        synthetic = np.bincount(column, minlength=noisy.size).astype(np.float64)
+        synthetic = counts.columns[name].astype(np.float64)
         records = float(noisy.sum())
         noise = law_of(transcript.charges[answer.charge]).mean_absolute
         distance = 0.5 * float(np.abs(shares(noisy) - shares(synthetic)).sum())
@@ -158,7 +158,7 @@ def release_summary(
     synthesizer: str,
     settings: Settings,
     where: Sequence[str],
-    codes: NDArray[np.int32],
+    counts: SyntheticCounts,
     seed: int,
 ) -> dict[str, Any]:
     """Everything a reader of the release should know, by allow-list.
@@ -166,7 +166,7 @@ def release_summary(
     Privacy: a function of schema, options, charges, noisy answers, versions and a random run id.
     """
     # The answers tell of all records: those that meet a condition differ from them, and should.
-    close = [] if where else closeness(transcript, codes)
+    close = [] if where else closeness(transcript, counts)
     mean = sum(entry["distance"] for entry in close) / len(close) if close else 0.0
     spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
     return {
@@ -185,7 +185,7 @@ def release_summary(
         "budget": float(budget.total),
         "spent": float(spent),
         "answers": len(transcript.answers),
-        "rows": int(codes.shape[0]),
+        "rows": counts.rows,
         "where": list(where),
         "seed": seed,
         "promise": [

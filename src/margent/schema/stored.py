@@ -23,16 +23,16 @@ _MOST_DIGITS = {pa.float16(): 3, pa.float32(): 6, pa.float64(): 15}
 
 _NANOSECOND_YEARS = (1678, 2261)
 _FEW = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_IDENTIFIERS = (1, 2**31 - 1)
+_LAST_ID = 2**31 - 1
 
 
-def stored_schema(codec: Codec, declared: Any) -> Any:
+def stored_schema(codec: Codec, declared: Any, rows: int = 0) -> Any:
     """Names, types and nullability of the columns to write, after those of the container that was read.
 
     A declared type is kept where it is of the family of the field's own type and holds every value that the field
     can have: other widths and signs of integers, floats with enough digits, decimals, units of time, plain or
     dictionary text, whole units of a duration. Otherwise the schema's own type is written. A column is nullable where
-    the schema or the container says so.
+    the schema or the container says so. ``rows`` is how many are written: ids go up to it.
 
     Privacy: none: schema and declared types only; every dictionary lists what the schema lists.
 
@@ -46,7 +46,10 @@ def stored_schema(codec: Codec, declared: Any) -> Any:
     layouts = {layout.field.name: layout for layout in codec.layouts}
     found = {item.name: item for item in declared}
     return pa.schema(
-        [_kept(own, found[own.name], layouts.get(own.name)) if own.name in found else own for own in codec.arrow_schema]
+        [
+            _kept(own, found[own.name], layouts.get(own.name), rows) if own.name in found else own
+            for own in codec.arrow_schema
+        ]
     )
 
 
@@ -130,21 +133,21 @@ _NAMED = (
 )
 
 
-def _kept(own: Any, declared: Any, layout: Layout | None) -> Any:
-    kind = _kept_type(own.type, declared.type, layout)
+def _kept(own: Any, declared: Any, layout: Layout | None, rows: int) -> Any:
+    kind = _kept_type(own.type, declared.type, layout, rows)
     return pa.field(own.name, kind, nullable=own.nullable or declared.nullable)
 
 
-def _kept_type(own: Any, declared: Any, layout: Layout | None) -> Any:
+def _kept_type(own: Any, declared: Any, layout: Layout | None, rows: int) -> Any:
     if layout is None and pa.types.is_string(own) and pa.types.is_floating(declared):
         # Ids are whole numbers; that the table's are floats may come from a single missing one.
         return pa.int64()
     if layout is None and pa.types.is_string(own) and pa.types.is_integer(declared):
-        return declared if _holds_integers(declared, None) else pa.int64()
+        return declared if _holds_integers(declared, None, rows) else pa.int64()
     if pa.types.is_dictionary(own) or pa.types.is_string(own):
         return _kept_text(own, declared, 0 if layout is None else layout.values)
     if pa.types.is_integer(own):
-        return declared if _holds_integers(declared, layout) else own
+        return declared if _holds_integers(declared, layout, rows) else own
     if pa.types.is_floating(own) and layout is not None:
         return declared if _holds_decimals(declared, layout) else own
     if pa.types.is_timestamp(own) and layout is not None:
@@ -172,8 +175,8 @@ def _kept_text(own: Any, declared: Any, values: int) -> Any:
     return pa.dictionary(index, declared.value_type, ordered=own.ordered)
 
 
-def _holds_integers(declared: Any, layout: Layout | None) -> bool:
-    reach = _IDENTIFIERS if layout is None else _reach(layout)
+def _holds_integers(declared: Any, layout: Layout | None, rows: int) -> bool:
+    reach = (1, max(rows, _LAST_ID)) if layout is None else _reach(layout)
     if reach is None:
         return False
     low, high = reach

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.tables import evidence, working_domain
-from margent.progress import Progress, silent
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
-from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
 from margent.synthesizers.conditionals import Conditionals, conditionals_of, required_network, with_views
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import Transcript
 
 MOST_EXACT_CELLS = 1_000_000
@@ -71,11 +73,11 @@ class AncestralModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed. Privacy: none: post-processing."""
-        drawn = self.law.draw(rows, seed)
+        drawn = self.law.draw(rows, seed, share)
         progress("records", 1.0)
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Exact expected counts where the columns' ancestors are few; counts of ``total`` sampled records otherwise.
@@ -83,17 +85,12 @@ class AncestralModel:
         Privacy: none: post-processing.
         """
         exact = {names: self.law.joint(names, MOST_EXACT_CELLS) for names in cliques}
-        records: NDArray[np.int32] | None = None
-        tables = []
-        for names in cliques:
-            joint = exact[names]
-            if joint is not None:
-                tables.append(self._unmerged(names, joint) * self.total)
-                continue
-            if records is None:
-                records = self.sample(self.total, seed, silent)
-            tables += counted(records, self.domain, [names])
-        return tables
+        others = [names for names in exact if exact[names] is None]
+        sampled = dict(zip(others, sampled_counts(self, others, seed), strict=True)) if others else {}
+        return [
+            sampled[names] if joint is None else self._unmerged(names, joint) * self.total
+            for names, joint in ((names, exact[names]) for names in cliques)
+        ]
 
     def _unmerged(self, names: Clique, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """A table over schema codes from one over working codes, each group divided among its members."""

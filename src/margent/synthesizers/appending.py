@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from margent.schema.domain import Clique, clique, outermost
 from margent.stream import Stream
+from margent.synthesizers.shares import WHOLE, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +96,17 @@ def reached(names: Collection[str], links: Sequence[Clique]) -> set[str]:
 
 
 def draw_given(
-    table: NDArray[np.float64], fallback: NDArray[np.float64], given: NDArray[np.int64], stream: Stream
+    table: NDArray[np.float64],
+    fallback: NDArray[np.float64],
+    given: NDArray[np.int64],
+    stream: Stream,
+    share: Share = WHOLE,
+    *labels: str,
 ) -> NDArray[np.int32]:
     """A column whose counts within each group of records follow the group's row of ``table``, rounded.
 
     Within a group each code's count is the floor or ceiling of its expectation, without bias, in random
-    order; groups with an empty row follow ``fallback``.
+    order; groups with an empty row follow ``fallback``. In blocks, ``labels`` name the column.
 
     Shapes: ``table`` (groups, codes), ``fallback`` (codes,), ``given`` (n,) group numbers; n codes.
     Privacy: none: post-processing.
@@ -110,7 +116,8 @@ def draw_given(
     default = fallback if fallback.sum() > 0 else np.ones_like(fallback)
     rows = np.where(table.sum(axis=1, keepdims=True) > 0, table, default)
     cuts = np.cumsum(rows, axis=1)
-    ends = np.floor(cuts * (sizes[:, None] / cuts[:, -1:]) + stream.unit(groups)[:, None]).astype(np.int64)
+    starts = share.starts(stream.unit(groups), *labels)
+    ends = np.floor(cuts * (sizes[:, None] / cuts[:, -1:]) + starts[:, None]).astype(np.int64)
     # Rounding in the line above must not leave the last records to codes of weight 0 at the end.
     ends = np.where(cuts == cuts[:, -1:], sizes[:, None], np.minimum(ends, sizes[:, None]))
     counts = np.diff(ends, axis=1, prepend=0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.stream import Stream
-
 
 def apportion(weights: NDArray[np.float64], rows: int, start: float) -> NDArray[np.int64]:
     """Counts that sum to ``rows``, each the floor or ceiling of rows * weight, with that mean over ``start``.
@@ -28,15 +26,3 @@ def apportion(weights: NDArray[np.float64], rows: int, start: float) -> NDArray[
     ends[cuts == cuts[-1]] = rows
     counts: NDArray[np.int64] = np.diff(np.minimum(ends, rows), prepend=0)
     return counts
-
-
-def shuffled_codes(weights: NDArray[np.float64], rows: int, stream: Stream) -> NDArray[np.int32]:
-    """A column of ``rows`` codes with apportioned counts, in uniformly random order.
-
-    Shapes: one weight a code; ``rows`` codes.
-    Privacy: none: post-processing.
-    """
-    counts = apportion(weights, rows, float(stream.unit(1)[0]))
-    codes = np.repeat(np.arange(weights.size, dtype=np.int32), counts)
-    shuffled: NDArray[np.int32] = codes[stream.permutation(rows)]
-    return shuffled

@@ -18,7 +18,7 @@ from margent.progress import Progress
 from margent.schema.allowed import StructuralZeros
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
-from margent.synthesizers.apportion import shuffled_codes
+from margent.synthesizers.shares import WHOLE, Share, shuffled_codes
 from margent.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class Columns:
         shares = {name: self.full_shares(name) for name in full.names}
         return RecordRules.of(self.rulebook, full, shares, {name: np.arange(full.size(name)) for name in full.names})
 
-    def alone(self, name: str, rows: int, stream: Stream) -> NDArray[np.int32]:
+    def alone(self, name: str, rows: int, stream: Stream, share: Share = WHOLE) -> NDArray[np.int32]:
         """A column of working codes drawn by itself: apportioned counts in random order."""
-        return shuffled_codes(self.shares[name], rows, stream)
+        return shuffled_codes(self.shares[name], rows, stream, share)
 
     def full_shares(self, name: str) -> NDArray[np.float64]:
         """Shares of a column's schema codes, adding up to one; 0 for codes that are never written."""
@@ -105,7 +105,9 @@ class Columns:
             table = np.take(table, np.maximum(groups, 0), axis) * share.reshape(shape)
         return table
 
-    def unmerged(self, drawn: Mapping[str, NDArray[np.int32]], rows: int, seed: int) -> NDArray[np.int32]:
+    def unmerged(
+        self, drawn: Mapping[str, NDArray[np.int32]], rows: int, seed: int, share: Share = WHOLE
+    ) -> NDArray[np.int32]:
         """Records of schema codes, shape (rows, d), from columns of working codes.
 
         The records of a group are apportioned to its members, in random order. Where rules tell members of a group
@@ -119,7 +121,7 @@ class Columns:
             for group, members in self.working.mixed(name).items():
                 where = np.flatnonzero(codes == group)
                 stream = Stream(seed, "unmerge", name, str(group))
-                records[place, where] = members[shuffled_codes(self.members[name][group], where.size, stream)]
+                records[place, where] = members[shuffled_codes(self.members[name][group], where.size, stream, share)]
         if self._full_rules is not None:
             return self._full_rules.enforced(records.T, Stream(seed, "unmerge", "rules"), self.working.groups)
         return records.T

@@ -14,6 +14,7 @@ from margent.errors import TranscriptError, UsageError
 from margent.postprocessing.tables import Table, WorkingDomain, average, projected
 from margent.stream import Stream
 from margent.synthesizers.columns import sampleable_codes
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import Network, Node, Transcript
 
 
@@ -31,7 +32,7 @@ class Conditionals:
     views: Mapping[str, NDArray[np.int64]]
     columns: Mapping[str, str]
 
-    def draw(self, rows: int, seed: int) -> dict[str, NDArray[np.int32]]:
+    def draw(self, rows: int, seed: int, share: Share = WHOLE) -> dict[str, NDArray[np.int32]]:
         """Every column's working codes, drawn after its parents', apportioned among the records of like parents.
 
         Privacy: none: post-processing.
@@ -43,7 +44,9 @@ class Conditionals:
             for name, size in zip(node.parents, table.shape, strict=False):
                 groups = groups * size + self._seen(name, drawn[self.columns.get(name, name)])
             stream = Stream(seed, "ancestral", node.child)
-            drawn[node.child] = apportioned_within(table.reshape(-1, table.shape[-1]), groups, stream)
+            drawn[node.child] = apportioned_within(
+                table.reshape(-1, table.shape[-1]), groups, stream, share, node.child
+            )
         return drawn
 
     def joint(self, names: Sequence[str], most_cells: int) -> NDArray[np.float64] | None:
@@ -168,7 +171,13 @@ def without_gaps(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(filled.sum(axis=-1, keepdims=True) > 0, filled, 1.0)
 
 
-def apportioned_within(weights: NDArray[np.float64], groups: NDArray[np.integer], stream: Stream) -> NDArray[np.int32]:
+def apportioned_within(
+    weights: NDArray[np.float64],
+    groups: NDArray[np.integer],
+    stream: Stream,
+    share: Share = WHOLE,
+    label: str = "",
+) -> NDArray[np.int32]:
     """One code a record: in every group each code gets its expected count rounded up or down, in random order.
 
     `margent.synthesizers.apportion.apportion` for all groups at once: systematic sampling, one uniform start a group.
@@ -179,7 +188,10 @@ def apportioned_within(weights: NDArray[np.float64], groups: NDArray[np.integer]
     order = np.lexsort((stream.words(groups.size), groups))
     present, counts = np.unique(groups, return_counts=True)
     cuts = np.cumsum(weights[present], axis=1)
-    ends = np.floor(cuts * (counts / cuts[:, -1])[:, np.newaxis] + stream.unit(present.size)[:, np.newaxis])
+    starts = stream.unit(present.size)
+    if share.count > 1:
+        starts = share.starts(np.zeros(weights.shape[0]), "ancestral", label)[present]
+    ends = np.floor(cuts * (counts / cuts[:, -1])[:, np.newaxis] + starts[:, np.newaxis])
     ends = np.where(cuts == cuts[:, -1:], counts[:, np.newaxis], np.minimum(ends, counts[:, np.newaxis]))
     each = np.diff(ends.astype(np.int64), axis=1, prepend=0)
     codes = np.empty(groups.size, dtype=np.int32)

@@ -9,16 +9,17 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.progress import Progress
+from margent.progress import Progress, silent
 from margent.schema.domain import Clique
 from margent.stream import Stream
 from margent.synthesizers.descent_sweeps import fill_views, sweep
+from margent.synthesizers.shares import Share
 
 if TYPE_CHECKING:
     from margent.synthesizers.rules import RecordRules
@@ -34,7 +35,8 @@ class DescentSettings:
     A sweep that moves fewer than ``still`` of the cells ends it, or ``most_sweeps``. Records are first fitted in
     shards to their share of the targets, at the same time on several cores, and then together for
     ``joint_sweeps``, where there are more than ``shard_rows`` or a sweep takes more than ``shard_steps``
-    additions; a shard has at least ``least_rows``.
+    additions; a shard has at least ``least_rows``. A block of a larger table is fitted in one piece, since other blocks
+    are at the same time, and ends where a sweep moves fewer than ``still_in_blocks``.
     """
 
     still: float = 0.0005
@@ -43,6 +45,13 @@ class DescentSettings:
     shard_steps: int = 10**9
     least_rows: int = 8_000
     joint_sweeps: int = 3
+    still_in_blocks: float = 0.005
+
+    def within(self, share: Share, rows: int) -> DescentSettings:
+        """The settings for a block of ``rows`` records, which are these where it is the whole table."""
+        if share.count == 1:
+            return self
+        return replace(self, still=max(self.still, self.still_in_blocks), least_rows=rows)
 
 
 def descend(
@@ -72,7 +81,7 @@ def descend(
     views = _Views.of(targets, names, sizes, rows)
     shards = _shards(views, rows, settings)
     if shards == 1:
-        _fit(records, views, targets, stream, settings.most_sweeps, settings.still, rules)
+        _fit(records, views, targets, stream, settings.most_sweeps, settings.still, rules, progress)
         progress("records", 1.0)
         return records
     edges = [rows * shard // shards for shard in range(shards + 1)]
@@ -91,6 +100,21 @@ def descend(
     _fit(records, views, targets, stream, settings.joint_sweeps, settings.still, rules)
     progress("records", 1.0)
     return records
+
+
+def targets_of(
+    share: Share, targets: Mapping[Clique, NDArray[np.float64]], rows: int
+) -> dict[Clique, NDArray[np.float64]]:
+    """What the records of a block aim at: whole counts, which over all blocks add up to every table's.
+
+    Fractions would do for a table in one piece, but the nearest count to a third of a record is none in every block.
+
+    Units: as given for the whole table, else records of the block.
+    Privacy: none: post-processing.
+    """
+    if share.count == 1:
+        return dict(targets)
+    return {clique: share.counts(table, rows, 0.0).astype(np.float64) for clique, table in targets.items()}
 
 
 def _shards(views: _Views, rows: int, settings: DescentSettings) -> int:
@@ -177,6 +201,18 @@ class _Views:
                 residual[start : start + values.size] = -np.transpose(scaled, self.orders[view]).ravel()
         return residual
 
+    def copy_first(self, residual: NDArray[np.int32]) -> None:
+        """Bring the other views of every table to what its first one says, in place."""
+        for own in self.table_views:
+            order = self.orders[own[0]]
+            axes = range(self.view_axes[own[0]], self.view_axes[own[0] + 1])
+            shape = [int(self.sizes[self.axis_column[axis]]) for axis in axes]
+            start, cells = int(self.view_offset[own[0]]), math.prod(shape)
+            table = np.transpose(residual[start : start + cells].reshape(shape), np.argsort(order))
+            for view in own[1:]:
+                start = int(self.view_offset[view])
+                residual[start : start + cells] = np.transpose(table, self.orders[view]).ravel()
+
 
 def _fit(
     records: NDArray[np.int32],
@@ -186,15 +222,16 @@ def _fit(
     most: int,
     still: float,
     rules: RecordRules | None = None,
+    progress: Progress = silent,
 ) -> None:
     """Sweep over the records, in place, until hardly anything moves."""
     rows, columns = records.shape
     residual = views.minus_targets(targets, rows)
-    everything = np.arange(len(views.orders), dtype=np.int64)
     layout = (views.view_axes, views.axis_column, views.axis_stride, views.view_offset)
-    fill_views(records, everything, *layout, views.unit, residual)
+    fill_views(records, np.array([own[0] for own in views.table_views]), *layout, views.unit, residual)
+    views.copy_first(residual)
     members = (*_flat(views.column_views), *_flat(views.column_tables), *_flat(views.table_views))
-    for _ in range(most):
+    for number in range(most):
         order, first = stream.permutation(rows), stream.below(columns, rows)
         if rules is None:
             moves = sweep(records, order, first, views.sizes, *members, *layout, views.unit, residual)
@@ -204,6 +241,7 @@ def _fit(
 
             allowed = rules.factors
             moves = sweep_within(records, order, first, Views(*members, *layout), allowed, views.unit, residual)
+        progress("records", (number + 1) / (most + 1))
         if moves < still * rows * columns:
             return
 

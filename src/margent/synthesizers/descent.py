@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from margent.postprocessing.dependence import most_distances, score_distances
 from margent.postprocessing.posterior import Posterior, PosteriorSettings, improved_one_ways, posterior
 from margent.postprocessing.tables import Evidence, Table, evidence, working_domain
-from margent.progress import Progress, silent
+from margent.progress import Progress, halves
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
-from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
-from margent.synthesizers.descending import DescentSettings, descend
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
+from margent.synthesizers.descending import DescentSettings, descend, targets_of
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import Scores, Transcript
 
 
@@ -72,12 +74,12 @@ class DescentModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed.
 
         Privacy: none: post-processing.
         """
-        built = max(rows, min(self.total, self.method.enough)) if rows > 0 else 0
+        built = share.built(rows, self.total, self.method.enough)
         working = self.columns.working.domain
         targets = {
             clique: table
@@ -85,24 +87,27 @@ class DescentModel:
             if all(working.size(name) > 1 for name in clique)
         }
         records = self.belief.records(built, Stream(seed, "descent", "start"))
-        settings, rules = self.method.settings, self.columns.rules
+        targets = targets_of(share, targets, built)
+        settings, rules = self.method.settings.within(share, built), self.columns.rules
+        last = progress
         if self.belief.filled and self.belief.precise:
             sweeps = Stream(seed, "descent", "filled")
-            records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings, rules)
+            first, last = halves(progress)
+            records = descend(records, targets, working.names, working.sizes, sweeps, first, settings, rules)
             # What was measured has the last word over what models fill in.
             targets = {clique: table for clique, table in targets.items() if clique not in self.belief.filled}
             settings = replace(settings, most_sweeps=self.method.last_sweeps)
         sweeps = Stream(seed, "descent", "sweeps")
-        records = descend(records, targets, working.names, working.sizes, sweeps, progress, settings, rules)[:rows]
+        records = descend(records, targets, working.names, working.sizes, sweeps, last, settings, rules)[:rows]
         drawn = {name: np.ascontiguousarray(records[:, place]) for place, name in enumerate(working.names)}
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Counts of ``total`` sampled records over each clique.
 
         Privacy: none: post-processing.
         """
-        return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+        return sampled_counts(self, cliques, seed)
 
 
 def independence_distances(transcript: Transcript) -> tuple[Mapping[Clique, float], Mapping[Clique, float]]:

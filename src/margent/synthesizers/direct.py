@@ -12,11 +12,12 @@ from margent.errors import UsageError
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.simplex import norm_sub
 from margent.postprocessing.tables import Table, evidence, working_domain
-from margent.progress import Progress, silent
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
-from margent.synthesizers.apportion import shuffled_codes
-from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
+from margent.synthesizers.shares import WHOLE, Share, shuffled_codes
 from margent.transcript import Transcript
 
 
@@ -74,15 +75,15 @@ class DirectModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records: shape (rows, d), in random order. Privacy: none: post-processing."""
-        cells = shuffled_codes(self.table.values.ravel(), rows, Stream(seed, "direct"))
+        cells = shuffled_codes(self.table.values.ravel(), rows, Stream(seed, "direct"), share)
         places = np.unravel_index(cells, self.table.values.shape) if self.table.clique else ()
         drawn = {name: np.zeros(rows, dtype=np.int32) for name in self.domain.names}
         drawn |= {name: codes.astype(np.int32) for name, codes in zip(self.table.clique, places, strict=True)}
         progress("records", 1.0)
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Counts of ``total`` sampled records over each clique. Privacy: none: post-processing."""
-        return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+        return sampled_counts(self, cliques, seed)

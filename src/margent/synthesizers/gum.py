@@ -14,11 +14,13 @@ from margent.errors import UsageError
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tables import Table
-from margent.progress import Progress, silent
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.appending import Append, draw_given, layout, reached
-from margent.synthesizers.columns import Columns, consistent, counted
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, consistent
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -78,23 +80,23 @@ class GumModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed.
 
         Privacy: none: post-processing.
         """
-        built = max(rows, min(self.total, self.settings.enough)) if rows > 0 else 0
+        built = share.built(rows, self.total, self.settings.enough)
         # Columns start in random order and every step treats all rows alike, so any rows are a random subset.
-        return self._built(built, seed, progress)[:rows]
+        return self._built(built, seed, progress, share)[:rows]
 
-    def _built(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def _built(self, rows: int, seed: int, progress: Progress, share: Share) -> NDArray[np.int32]:
         """All records, one connected component of tables at a time, joined row by row."""
         rules = self.columns.rules
-        drawn: dict[str, NDArray[np.int32]] = {} if rules is None else self._obeying(rules, rows, seed)
+        drawn: dict[str, NDArray[np.int32]] = {} if rules is None else self._obeying(rules, rows, seed, share)
 
         def column(name: str) -> NDArray[np.int32]:
             if name not in drawn:
-                drawn[name] = self.columns.alone(name, rows, Stream(seed, "gum", "column", name))
+                drawn[name] = self.columns.alone(name, rows, Stream(seed, "gum", "column", name), share)
             return drawn[name]
 
         links = [] if rules is None else [factor.columns for factor in rules.zeros.factors]
@@ -108,21 +110,21 @@ class GumModel:
                 progress(step, done + (share or 0.0) / len(plan.cores))
 
             stream = Stream(seed, "gum", "rounds", *names)
-            self._play(records, names, core, stream, part, None if rules is None else rules.among(names))
+            self._play(records, names, core, stream, part, None if rules is None else rules.among(names), share)
             drawn.update(zip(names, records, strict=True))
         for append in plan.appends:
             given = [column(name) for name in append.given]
-            drawn[append.column] = self._appended(append, given, Stream(seed, "gum", "append", append.column))
+            drawn[append.column] = self._appended(append, given, Stream(seed, "gum", "append", append.column), share)
         for name in self.domain.names:
             column(name)
         progress("records", 1.0)
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
-    def _obeying(self, rules: RecordRules, rows: int, seed: int) -> dict[str, NDArray[np.int32]]:
+    def _obeying(self, rules: RecordRules, rows: int, seed: int, share: Share) -> dict[str, NDArray[np.int32]]:
         """The columns that rules link, independent but for the rules."""
         names = self.domain.names
-        start = [self.columns.alone(name, rows, Stream(seed, "gum", "column", name)) for name in names]
-        records = rules.balanced(np.stack(start, axis=1), Stream(seed, "gum", "rules"))
+        start = [self.columns.alone(name, rows, Stream(seed, "gum", "column", name), share) for name in names]
+        records = rules.balanced(np.stack(start, axis=1), Stream(seed, "gum", "rules"), share)
         return {
             name: np.ascontiguousarray(records[:, place])
             for place, name in enumerate(names)
@@ -134,7 +136,7 @@ class GumModel:
 
         Privacy: none: post-processing.
         """
-        return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+        return sampled_counts(self, cliques, seed)
 
     def _play(
         self,
@@ -144,6 +146,7 @@ class GumModel:
         stream: Stream,
         progress: Progress,
         rules: RecordRules | None,
+        share: Share,
     ) -> None:
         """All rounds over one component, in place; records that obey ``rules`` do so again."""
         # Not at the top: the compiler is slow to import, and naming the synthesizer must not need it.
@@ -162,7 +165,10 @@ class GumModel:
             columns += [place[name] for name in clique]
             strides += [math.prod(values.shape[axis + 1 :]) for axis in range(values.ndim)]
             sizes += values.shape
-            targets.append(np.rint(values.ravel() * (rows * ONE / values.sum())).astype(np.int64))
+            if share.count == 1:
+                targets.append(np.rint(values.ravel() * (rows * ONE / values.sum())).astype(np.int64))
+            else:
+                targets.append(share.counts(values.ravel(), rows, 0.0) * ONE)
         marginals = (
             np.array(columns),
             np.array(strides),
@@ -175,14 +181,14 @@ class GumModel:
         settings = self.settings
         for number in range(settings.rounds):
             alpha = settings.alpha * settings.decay ** (number // settings.every)
-            share = settings.duplicate[number % len(settings.duplicate)]
+            copied = settings.duplicate[number % len(settings.duplicate)]
             if rules is None or not rules.zeros.factors:
-                play_round(records, *marginals, round(alpha * ONE), round(share * ONE), state)
+                play_round(records, *marginals, round(alpha * ONE), round(copied * ONE), state)
             else:
                 # What no schema without rules needs is not compiled for it.
                 from margent.synthesizers.gum_within import play_round_within
 
-                play_round_within(records, *marginals, round(alpha * ONE), round(share * ONE), state, rules.factors)
+                play_round_within(records, *marginals, round(alpha * ONE), round(copied * ONE), state, rules.factors)
             progress("records", (number + 1) / settings.rounds)
 
     def _projected(self, clique: Clique) -> NDArray[np.float64]:
@@ -192,7 +198,9 @@ class GumModel:
         summed = tuple(axis for axis, name in enumerate(names) if name not in clique)
         return np.asarray(self.tables[names].values.sum(axis=summed))
 
-    def _appended(self, append: Append, given: Sequence[NDArray[np.int32]], stream: Stream) -> NDArray[np.int32]:
+    def _appended(
+        self, append: Append, given: Sequence[NDArray[np.int32]], stream: Stream, share: Share
+    ) -> NDArray[np.int32]:
         """One column drawn given others that are already there."""
         names = (*append.given, append.column)
         values = np.transpose(self._projected(tuple(sorted(names))), [sorted(names).index(name) for name in names])
@@ -201,4 +209,4 @@ class GumModel:
         for codes, size in zip(given, shape, strict=True):
             groups = groups * size + codes
         table = values.reshape(math.prod(shape), values.shape[-1])
-        return draw_given(table, self.columns.shares[append.column], groups, stream)
+        return draw_given(table, self.columns.shares[append.column], groups, stream, share, append.column)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tables import evidence, working_domain
-from margent.progress import Progress, silent
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
-from margent.synthesizers.columns import Columns, columns_of, counted, sampleable_codes
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import Transcript
 
 
@@ -47,16 +49,18 @@ class IndependentModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records of independent columns: shape (rows, d). Privacy: none: post-processing."""
-        drawn = {name: self.columns.alone(name, rows, Stream(seed, "independent", name)) for name in self.domain.names}
+        drawn = {
+            name: self.columns.alone(name, rows, Stream(seed, "independent", name), share) for name in self.domain.names
+        }
         rules = self.columns.rules
         if rules is not None and rows > 0:
             records = np.stack([drawn[name] for name in self.domain.names], axis=1)
-            records = rules.balanced(records, Stream(seed, "independent", "rules"))
+            records = rules.balanced(records, Stream(seed, "independent", "rules"), share)
             drawn = dict(zip(self.domain.names, np.ascontiguousarray(records.T), strict=True))
         progress("records", 1.0)
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Exact expected counts: outer products of shares, times ``total``; counts of sampled records where rules hold.
@@ -64,7 +68,7 @@ class IndependentModel:
         Privacy: none: post-processing.
         """
         if self.columns.rulebook is not None:
-            return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+            return sampled_counts(self, cliques, seed)
         tables = []
         for names in cliques:
             table = np.asarray(float(self.total))

@@ -13,11 +13,13 @@ from margent.postprocessing.consistency import Consistency, Thresholded
 from margent.postprocessing.junction import junction_tree, maximal, tree_cells, triangulated
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tree_law import TreeLaw, fitted
-from margent.progress import Progress, silent
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.appending import draw_given
-from margent.synthesizers.columns import Columns, consistent, counted
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, consistent
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import CliqueTree, Transcript
 
 
@@ -84,7 +86,7 @@ class JunctionTreeModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed.
 
         Within each group of records that agree on a separator the fresh columns are apportioned, so that a table is
@@ -100,13 +102,13 @@ class JunctionTreeModel:
             for name in separator:
                 groups = groups * domain.size(name) + drawn[name]
             given = self.law.conditional(place)
-            cells = draw_given(given, given.mean(axis=0), groups, Stream(seed, "junction-tree", *fresh))
+            cells = draw_given(given, given.mean(axis=0), groups, Stream(seed, "junction-tree", *fresh), share, *fresh)
             values = np.unravel_index(cells, domain.shape(fresh))
             drawn.update((name, codes.astype(np.int32)) for name, codes in zip(fresh, values, strict=True))
             progress("records", (place + 1) / len(tree.cliques))
         if not tree.cliques:
             progress("records", 1.0)
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Exact expected counts over each clique; of ``total`` sampled records where that takes too large a table.
@@ -115,17 +117,14 @@ class JunctionTreeModel:
 
         Privacy: none: post-processing.
         """
-        tables: list[NDArray[np.float64]] = []
-        sampled: NDArray[np.int32] | None = None
-        for names in cliques:
-            ruled = self.columns.rulebook is not None
-            shares = None if ruled else self.law.table(names, self.settings.most_cells)
-            if shares is None:
-                sampled = self.sample(self.total, seed, silent) if sampled is None else sampled
-                tables += counted(sampled, self.domain, [names])
-            else:
-                tables.append(self.total * self._unmerged(names, shares))
-        return tables
+        ruled = self.columns.rulebook is not None
+        exact = {names: None if ruled else self.law.table(names, self.settings.most_cells) for names in cliques}
+        others = [names for names in exact if exact[names] is None]
+        sampled = dict(zip(others, sampled_counts(self, others, seed), strict=True)) if others else {}
+        return [
+            sampled[names] if shares is None else self.total * self._unmerged(names, shares)
+            for names, shares in ((names, exact[names]) for names in cliques)
+        ]
 
     def _unmerged(self, names: Clique, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Shares of schema codes: a group's are divided among its members, and codes never written get none."""

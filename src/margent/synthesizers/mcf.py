@@ -14,11 +14,12 @@ from margent.errors import UsageError
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tables import Table
-from margent.progress import Progress, silent
+from margent.progress import Progress
 from margent.schema.domain import Clique, Domain, outermost
 from margent.stream import Stream
-from margent.synthesizers.apportion import apportion
-from margent.synthesizers.columns import Columns, consistent, counted
+from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.columns import Columns, consistent
+from margent.synthesizers.shares import WHOLE, Share
 from margent.synthesizers.transport import transport
 from margent.transcript import Transcript
 
@@ -75,32 +76,34 @@ class MinCostFlowModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records: shape (rows, d); the same bytes for the same seed.
 
         Privacy: none: post-processing.
         """
-        built = max(rows, min(self.total, self.settings.enough)) if rows > 0 else 0
+        built = share.built(rows, self.total, self.settings.enough)
         names = self.domain.names
         rules = self.columns.rules
-        start = [self.columns.alone(name, built, Stream(seed, "mcf", "column", name)) for name in names]
+        start = [self.columns.alone(name, built, Stream(seed, "mcf", "column", name), share) for name in names]
         records = np.stack(start) if start else np.zeros((0, built), dtype=np.int32)
         if rules is not None and built > 0:
-            records = np.ascontiguousarray(rules.balanced(records.T, Stream(seed, "mcf", "rules")).T)
-        self._play(records, seed, progress, rules)
+            records = np.ascontiguousarray(rules.balanced(records.T, Stream(seed, "mcf", "rules"), share).T)
+        self._play(records, seed, progress, rules, share)
         progress("records", 1.0)
         # Columns start in random order and every move treats all rows alike, so any rows are a random subset.
         drawn = {name: records[place, :rows] for place, name in enumerate(names)}
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Counts of ``total`` sampled records over each clique: there is no closed form.
 
         Privacy: none: post-processing.
         """
-        return counted(self.sample(self.total, seed, silent), self.domain, cliques)
+        return sampled_counts(self, cliques, seed)
 
-    def _play(self, records: NDArray[np.int32], seed: int, progress: Progress, rules: RecordRules | None) -> None:
+    def _play(
+        self, records: NDArray[np.int32], seed: int, progress: Progress, rules: RecordRules | None, share: Share
+    ) -> None:
         """All passes, in place. Records that a table's moves take out of the rules have their other columns adapted."""
         rows = records.shape[1]
         # A table inside another is met with it, since they agree.
@@ -108,7 +111,7 @@ class MinCostFlowModel:
         if rows == 0 or not cliques:
             return
         stream = Stream(seed, "mcf", "passes")
-        targets = {names: self._target(names, rows, stream) for names in cliques}
+        targets = {names: self._target(names, rows, stream, share) for names in cliques}
         for number in range(self.settings.passes):
             changed = 0
             for done, place in enumerate(stream.permutation(len(cliques)).tolist()):
@@ -123,10 +126,10 @@ class MinCostFlowModel:
             if changed <= self.settings.still * records.size:
                 return
 
-    def _target(self, names: Clique, rows: int, stream: Stream) -> NDArray[np.int64]:
+    def _target(self, names: Clique, rows: int, stream: Stream, share: Share) -> NDArray[np.int64]:
         """Whole counts that add up to ``rows``, each the floor or ceiling of its share."""
         values = self.tables[names].values
-        return apportion(np.maximum(values, 0.0).ravel(), rows, float(stream.unit(1)[0])).reshape(values.shape)
+        return share.counts(values, rows, float(stream.unit(1)[0]))
 
 
 def cells_of(records: NDArray[np.int32], axes: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int32]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
+from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import Transcript
 
 
@@ -26,8 +27,12 @@ class Model(Protocol):
         """Noisy number of records, rounded, at least 0: the default number of rows."""
         ...
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
-        """Draw records: shape (rows, d), one column a name of ``domain.names``, the same bytes for a seed."""
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
+        """Draw records: shape (rows, d), one column a name of ``domain.names``, the same bytes for a seed.
+
+        They are in random order: any of them are a random subset. ``share`` says which block of a larger table they
+        are, so that all blocks together are as close to the answers as one table (`margent.synthesizers.blocks`).
+        """
         ...
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:

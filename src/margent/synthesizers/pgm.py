@@ -19,6 +19,7 @@ from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
 from margent.synthesizers.random_field import FieldSettings, fit_field, require_mbi
+from margent.synthesizers.shares import WHOLE, Share
 from margent.synthesizers.tree_records import draw_records
 from margent.transcript import Transcript
 
@@ -70,14 +71,14 @@ class PgmModel:
         """The codes' domain, unmerged."""
         return self.columns.working.full
 
-    def sample(self, rows: int, seed: int, progress: Progress) -> NDArray[np.int32]:
+    def sample(self, rows: int, seed: int, progress: Progress, share: Share = WHOLE) -> NDArray[np.int32]:
         """Draw ``rows`` records along the junction tree: shape (rows, d); the same bytes for the same seed.
 
         Privacy: none: post-processing.
         """
-        drawn = draw_records(self.law, rows, Stream(seed, "pgm"))
+        drawn = draw_records(self.law, rows, Stream(seed, "pgm"), share)
         progress("records", 1.0)
-        return self.columns.unmerged(drawn, rows, seed)
+        return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Exact expected counts of the law, in records of ``total``. Needs no seed.

@@ -19,8 +19,9 @@ from margent.schema.domain import Clique, Domain
 from margent.schema.rule_check import UndecidedError, solution
 from margent.schema.rulebook import Rulebook
 from margent.stream import Stream
-from margent.synthesizers.descending import DescentSettings, descend
+from margent.synthesizers.descending import DescentSettings, descend, targets_of
 from margent.synthesizers.rule_steps import Factors, adapt, mend_all
+from margent.synthesizers.shares import WHOLE, Share
 
 Records = NDArray[np.int32]
 Codes = NDArray[np.int64]
@@ -116,13 +117,15 @@ class RecordRules:
             records[np.ix_(rows, places)] = found[members.reshape(-1)]
         return records
 
-    def balanced(self, records: Records, stream: Stream) -> Records:
+    def balanced(self, records: Records, stream: Stream, share: Share = WHOLE) -> Records:
         """The records brought to the rules, then moved within them until each column has its shares again.
 
         Shapes: (n, d). Privacy: none: post-processing.
         """
         shares: dict[Clique, Shares] = {(name,): self.shares[name] for name in self.names if name in self.zeros.columns}
-        return descend(records, shares, self.names, self.sizes, stream, silent, DescentSettings(), self)
+        shares = targets_of(share, shares, records.shape[0])
+        settings = DescentSettings().within(share, records.shape[0])
+        return descend(records, shares, self.names, self.sizes, stream, silent, settings, self)
 
     def among(self, names: Sequence[str]) -> RecordRules:
         """The rules that speak of no other columns than these, for records of these columns alone."""

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from margent.postprocessing.calibrated import CalibratedTree
 from margent.stream import Stream
 from margent.synthesizers.appending import draw_given
+from margent.synthesizers.shares import WHOLE, Share
 
 
-def draw_records(law: CalibratedTree, rows: int, stream: Stream) -> dict[str, NDArray[np.int32]]:
+def draw_records(law: CalibratedTree, rows: int, stream: Stream, share: Share = WHOLE) -> dict[str, NDArray[np.int32]]:
     """``rows`` records of the law, each clique's cells the floor or ceiling of their share of its separator's records.
 
     Rounding is systematic (`draw_given`), so a table is off its expectation by less than a resample would be; cliques
@@ -32,7 +33,7 @@ def draw_records(law: CalibratedTree, rows: int, stream: Stream) -> dict[str, ND
         number = np.zeros(rows, dtype=np.int64)
         for name, size in zip(given, shape, strict=False):
             number = number * size + drawn[name]
-        codes = draw_given(table, table.sum(axis=0), number, stream)
+        codes = draw_given(table, table.sum(axis=0), number, stream, share, *fresh)
         for name, column in zip(fresh, np.unravel_index(codes, shape[len(given) :]), strict=True):
             drawn[name] = column.astype(np.int32)
     return drawn
