@@ -7,14 +7,22 @@ from typing import Any
 
 from margent.errors import TableError
 from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
+from margent.tables.spark_session import is_spark_frame, spark_name
 
 
-def declared_columns(path: Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+def declared_columns(table: Path | Any, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
     """Column names, and the Arrow schema of a typed container (None for text, which declares no types).
+
+    ``table`` is a path, or a table of Spark.
 
     Privacy: none spent; header and container only.
     Raises: TableError when there is no such file or it cannot be read as what it is called.
     """
+    if is_spark_frame(table) or spark_name(table) is not None:
+        from margent.tables.spark import declared_by_spark
+
+        return declared_by_spark(table)
+    path = Path(table)
     if not path.exists():
         raise TableError(f"{path}: there is no such file")
     kind = kind_of_path(path, options)

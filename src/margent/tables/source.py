@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from margent.errors import TableError
 from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
+from margent.tables.spark_session import is_spark_frame, spark_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +68,7 @@ class TableSource(Protocol):
 
 
 def open_table(table: str | Path | object, schema: Schema, options: ReadOptions = _DEFAULT) -> TableSource:
-    """The table at a path, or an object with the Arrow stream interface, whose header agrees with the schema.
+    """The table at a path, of Spark, or an object with the Arrow stream interface; its header agrees with the schema.
 
     Only the container and the header are looked at: what is refused here depends on no row. Columns are
     matched by name; their order is free.
@@ -76,6 +77,10 @@ def open_table(table: str | Path | object, schema: Schema, options: ReadOptions 
     Raises: TableError when there is no such file or it cannot be read as what it is called; SchemaError
         listing every difference between header and schema; UsageError when an object is no table.
     """
+    if is_spark_frame(table) or spark_name(table) is not None:
+        from margent.tables.spark import open_spark
+
+        return open_spark(table, schema)
     if not isinstance(table, str | Path):
         from margent.tables.streams import open_object
 
