@@ -198,7 +198,7 @@ def _declared(frame: Any, wanted: set[str] | None) -> pa.Schema:
             kind = pa.null()
             words = column.dataType.simpleString()
             faults.append(Fault(column.name, f"the column is of Spark's type {words}: convert it, or leave it out"))
-        fields.append(pa.field(column.name, kind, nullable=column.nullable))
+        fields.append(pa.field(column.name, kind, nullable=column.nullable or kind == pa.null()))
     if faults and wanted is not None:
         raise SchemaError(faults, "the DataFrame")
     return pa.schema(fields)

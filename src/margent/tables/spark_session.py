@@ -36,6 +36,7 @@ _WORDS_OF_FORMS = "spark:table:NAME (a table of Spark's catalog), spark:PATH (Pa
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _PIECES_AT_ONCE = 4
 _PROBES = 8
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def spark_name(table: object) -> str | None:
@@ -140,7 +141,8 @@ def quietly(action: Callable[[], Answer]) -> Answer:
     """
     fault: str | None = None
     try:
-        return action()
+        with _unlogged():
+            return action()
     except MargentError:
         raise
     except TaskFault as inner:
@@ -150,6 +152,22 @@ def quietly(action: Callable[[], Answer]) -> Answer:
     if fault is not None:
         raise MargentError(f"internal fault: a task of Spark failed ({fault}); please report it, without your table")
     raise TableError(LOST)
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """pyspark writes the text of an exception to stderr as it makes it; not while rows are looked at."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, off in zip(loggers, before, strict=True):
+            logger.disabled = off
 
 
 def streamed(frame: Any) -> Iterator[Piece]:
