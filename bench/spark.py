@@ -96,6 +96,7 @@ def session() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     }.items():
         builder = builder.config(key, value)
     found = builder.getOrCreate()

@@ -13,7 +13,7 @@ from margent.schema.strict_json import parse_strict
 from margent.schema.write import schema_text
 from margent.strict import Seen
 from margent.tables.spark_pieces import PIECES, Piece, pieces, table_rows
-from margent.tables.spark_session import collected, few_at_once, quietly
+from margent.tables.spark_session import collected, quietly, well_batched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ def unlisted_columns(rows: Any, schema: Schema) -> set[str]:
     rows.several = True
     frame, packed = rows.looked_at()
     task = partial(checked_rows, schema_text(schema), rows.wanted, packed)
-    with few_at_once(rows.session, packed=packed):
+    with well_batched(rows.session, packed=packed):
         found = quietly(lambda: collected(frame.mapInArrow(task, PIECES)))
     return {name for piece in found for name in json.loads(piece.data)}
 

@@ -24,7 +24,7 @@ from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.tables.spark_pieces import PIECES
-from margent.tables.spark_session import collected, few_at_once, quietly, streamed
+from margent.tables.spark_session import collected, quietly, streamed, well_batched
 
 TASK_CELLS = 2**24
 """Cells that a task counts at a time (128 MiB of 64-bit counts), unless one table has more."""
@@ -106,7 +106,7 @@ class SparkCounts:
         """The kept frame of codes."""
         frame, packed = self.rows.looked_at()
         task = partial(coded_rows, schema_as_sent(self.schema), self.rows.wanted, packed)
-        with few_at_once(self.rows.session, packed=packed):
+        with well_batched(self.rows.session, packed=packed):
             return self.rows.keep(frame.mapInArrow(task, PIECES))
 
     def _counted(self, cliques: Sequence[Clique], merges: Mapping[str, Merge], cells: int) -> NDArray[np.int64]:
@@ -115,7 +115,7 @@ class SparkCounts:
         request = request_text(self.domain, cliques, merges, self.max_cells)
         chunks = -(-cells // CHUNK_CELLS)
         total = np.zeros(chunks * CHUNK_CELLS, dtype=np.int64)
-        with few_at_once(self.rows.session):
+        with well_batched(self.rows.session):
             parts = codes.mapInArrow(partial(counted_tables, request), PIECES)
             gathered = parts.repartition(min(chunks, _SUMMING_TASKS), "place").sortWithinPartitions("place")
             summed = gathered.mapInArrow(summed_chunks, PIECES)

@@ -30,7 +30,7 @@ from margent.tables.spark_pieces import (
     read_plainly,
     unpacked,
 )
-from margent.tables.spark_session import streamed
+from margent.tables.spark_session import streamed, well_batched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,7 +118,8 @@ class KeptSparkRows:
             for field in columns
         ]
         together = marked.repartition(*_WORDS).sortWithinPartitions(*_WORDS, *order)
-        return self.keep(together.mapInArrow(partial(bounded_rows, self.key, self.most_rows, names), PIECES))
+        with well_batched(self.session, packed=False):
+            return self.keep(together.mapInArrow(partial(bounded_rows, self.key, self.most_rows, names), PIECES))
 
 
 def named_persons(

@@ -24,7 +24,7 @@ from margent.tables.spark_pieces import (
     table_rows,
     unpacked,
 )
-from margent.tables.spark_session import few_at_once, streamed
+from margent.tables.spark_session import streamed, well_batched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ class SparkTexts:
         frame, packed = self.rows.looked_at()
         task = partial(counted_texts, column, tuple(self.own[column]), self.rows.wanted, packed)
         texts = frame.mapInArrow(task, PIECES).groupBy("kind", "data").agg(functions.sum("place").alias("place"))
-        with few_at_once(self.rows.session, packed=packed):
+        with well_batched(self.rows.session, packed=packed):
             return self.rows.keep(texts)
 
 

@@ -22,7 +22,7 @@ from margent.schema.fields import PersonUnit, Schema
 from margent.tables.header import check_columns
 from margent.tables.snapshot import CLOSED
 from margent.tables.spark_pieces import PIECES, ROWS, packed_rows, unpacked
-from margent.tables.spark_session import frame_named, quietly, require_workers, spark_name, streamed
+from margent.tables.spark_session import frame_named, quietly, require_workers, spark_name, streamed, well_batched
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +72,8 @@ class SparkRows:
         if self.several and self._stored is None:
             if self._looked:
                 raise MargentError("internal fault: the rows of a Spark table were to be looked at once")
-            self._stored = self.keep(self._in_pieces(self.frame) if self.packed else self.frame)
+            with well_batched(self.session, packed=False):
+                self._stored = self.keep(self._in_pieces(self.frame) if self.packed else self.frame)
         if self._stored is not None:
             return self._stored, self.packed
         if self._looked:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from margent.errors import MargentError, TableError, UsageError
+from margent.tables.opened import BATCH_ROWS
 from margent.tables.spark_pieces import FAULT_PLACE, PIECES, Piece, TaskFault, pieces, sound
 from margent.version import VERSION
 
@@ -186,16 +187,13 @@ def collected(frame: Any) -> list[Piece]:
 
 
 @contextmanager
-def few_at_once(session: Any, *, packed: bool = True) -> Iterator[None]:
-    """Blocks of rows go to Python a few at a time: each is a row to Spark, which would send ten thousand of them.
+def well_batched(session: Any, *, packed: bool = True) -> Iterator[None]:
+    """Rows go to Python as many at a time as a block has; ``packed`` blocks, each of which is a row to Spark, few.
 
-    The session's setting is put back. Where rows are not ``packed`` nothing is set.
+    The session's setting is put back.
     """
-    if not packed:
-        yield
-        return
     before = session.conf.get(_BATCH_ROWS)
-    session.conf.set(_BATCH_ROWS, str(_PIECES_AT_ONCE))
+    session.conf.set(_BATCH_ROWS, str(_PIECES_AT_ONCE if packed else BATCH_ROWS))
     try:
         yield
     finally:
@@ -245,6 +243,8 @@ def _classic(builder: Any, master: str | None) -> Any:
     if not master or master.startswith("local"):
         # The workers of a local session are this Python, not the first one on PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        # One machine is busy with rows, not with answering: the collector that costs least.
+        builder = builder.config("spark.driver.extraJavaOptions", "-XX:+UseParallelGC")
     for key, value in (("spark.ui.enabled", "false"), ("spark.ui.showConsoleProgress", "false")):
         builder = builder.config(key, value)
     session = builder.getOrCreate()
