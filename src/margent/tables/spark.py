@@ -104,7 +104,7 @@ class SparkRows:
         """Free what was kept, and stop the session if it was started for this table; a second call does nothing."""
         if self.closed:
             return
-        self.closed = True
+        self.closed, self._stored = True, None
         while self._kept:
             _free(self._kept.pop())
         if self.started is not None:
