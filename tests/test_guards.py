@@ -70,16 +70,21 @@ def test_only_the_door_and_the_flow_import_counts() -> None:
     flow = {"margent.privacy.curator", "margent.privacy.merchant", "margent.pipeline"}
     # The audits count tables that they made up themselves; they open none.
     others = {"margent.internal.reading", "margent.counts.contribution", "margent.counts.texts", "margent.audits.doors"}
-    assert importers("margent.counts.source") == flow | others
+    assert importers("margent.counts.source") == flow | others | {"margent.counts.engines"}
+    assert importers("margent.counts.engines") == {"margent.pipeline"}
     for module in ("contribution", "identity", "people"):
         assert importers(f"margent.counts.{module}") <= {
             "margent.counts.contribution",
+            "margent.counts.engines",
+            "margent.counts.spark_people",
             "margent.counts.texts",
-            "margent.pipeline",
         }
-    assert importers("margent.counts.texts") == {"margent.pipeline"}
+    assert importers("margent.counts.texts") == {"margent.counts.engines", "margent.counts.spark_texts"}
+    for module in ("spark", "spark_tables", "spark_people", "spark_texts"):
+        assert all(name.startswith("margent.counts.") for name in importers(f"margent.counts.{module}"))
     assert importers("margent.privacy.merchant") == {"margent.pipeline"}
-    assert importers("margent.counts.kernel") <= {"margent.counts.source", "margent.plan"}
+    in_spark = {"margent.counts.spark", "margent.counts.spark_tables"}
+    assert importers("margent.counts.kernel") <= {"margent.counts.source", "margent.plan"} | in_spark
 
 
 def test_only_the_flow_opens_tables() -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from margent.collectors.purchases import purchases_of, rest_of
 from margent.conditions import drawn_under, read_conditions
-from margent.counts.capacity import KEPT_CELLS, table_people
-from margent.counts.source import Batches, StreamedCounts
-from margent.counts.texts import CountedTexts
+from margent.counts.capacity import KEPT_CELLS
+from margent.counts.engines import PersonRows, counts_of, kept_rows, texts_of
+from margent.counts.source import Batches
 from margent.errors import UsageError
 from margent.methods import DEFAULT_METHOD, Method, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
@@ -30,8 +30,8 @@ from margent.release.release import Release
 from margent.resume.facts import facts_of
 from margent.resume.state import RunState, kept
 from margent.schema.codec import Codec
-from margent.schema.fields import PersonUnit, Schema
-from margent.schema.settled import columns_on_grids, grid_schema, open_columns, readable, settled
+from margent.schema.fields import Schema
+from margent.schema.settled import columns_on_grids, grid_schema, readable, settled
 from margent.settings import NO_SETTINGS, Settings, configured
 from margent.strict import require_listed
 from margent.synthesizers.blocks import HeldRecords, Records, records_of
@@ -81,8 +81,9 @@ def synthesize(
     """Spend ``budget`` on noisy answers about ``table`` and make a synthetic table that agrees with them.
 
     ``table`` is a path (CSV, TSV, Parquet, Feather, or a folder of such files), the address of a table in a database
-    (``duckdb:FILE?table=T``, ``postgresql://HOST/DATABASE?table=S.T``) or any object with the Arrow stream interface
-    (pandas, polars, pyarrow, DuckDB). ``budget_file`` keeps the sum over all releases about the same people; without
+    (``duckdb:FILE?table=T``, ``postgresql://HOST/DATABASE?table=S.T``), a table of Spark (a DataFrame, or a name such
+    as ``spark:parquet:PATH``) or any object with the Arrow stream interface (pandas, polars, pyarrow, DuckDB).
+    ``budget_file`` keeps the sum over all releases about the same people; without
     one the promise counts this release alone. ``settings`` are the method's, by name, as text (`margent methods`).
     ``rows`` defaults to the noisy number of records; ``seed`` (default: a
     fresh random one) governs sampling only and never the privacy noise. Where the schema's unit is a person,
@@ -153,7 +154,8 @@ def measure(
     _require_budget_file(budget_file)
     facts = facts_of(schema, budget, method, settings, read, kept=budget_file is not None)
     with open_table(table, schema, read) as source, kept(state, facts, table) as run:
-        rows_counted = _counted_rows(source, schema, expect_people, read)
+        persons = kept_rows(source, schema, expect_people, read.spool_folder)
+        rows_counted = source if persons is None else persons
         purchases = purchases_of(schema, budget)
         if strict:
             progress("checking rows", None)
@@ -161,11 +163,11 @@ def measure(
         run.reserve(budget_file, budget, unit_name(schema.unit))  # all of it, on disk, before the first look
         ledger = run.ledger(budget)
         # Privacy is spent here, where the schema has bins or values bought,
-        merchant = run.merchant(_merchant(schema, rows_counted, ledger, progress), budget)
+        merchant = run.merchant(_merchant(schema, rows_counted, persons, ledger, progress), budget)
         bought = purchases.buy(merchant) if purchases.stage else ()
         fixed = settled(schema, bought)
-        counts = StreamedCounts(rows_counted, Codec(fixed), kept_cells=KEPT_CELLS)
-        curator = DataCurator(fixed, counts, ledger, progress=progress)
+        exact = counts_of(rows_counted, fixed, KEPT_CELLS)
+        curator = DataCurator(fixed, exact, ledger, progress=progress)
         # and here; nowhere else.
         transcript = chosen.collector.collect(run.curator(curator), rest_of(budget, purchases.share))
         if bought:
@@ -224,27 +226,12 @@ def from_transcript(
     )
 
 
-def _merchant(schema: Schema, rows: Batches, ledger: Ledger, progress: Progress) -> DataMerchant:
+def _merchant(
+    schema: Schema, rows: Batches, persons: PersonRows | None, ledger: Ledger, progress: Progress
+) -> DataMerchant:
     """Who sells bins, values and how many rows persons have, from the same rows."""
-    from margent.counts.contribution import KeptRows
-
-    grids = StreamedCounts(rows, Codec(grid_schema(schema))) if columns_on_grids(schema) else None
-    own = {field.name: [token.text for token in schema.missing_of(field)] for field in open_columns(schema)}
-    persons = rows if isinstance(rows, KeptRows) else None
-    return DataMerchant(grids, CountedTexts(rows, own), ledger, persons=persons, progress=progress)
-
-
-def _counted_rows(source: Batches, schema: Schema, expect_people: int | None, read: ReadOptions) -> Batches:
-    """The rows that may be counted: all of them, or at most k of each person's."""
-    if not isinstance(schema.unit, PersonUnit):
-        return source
-    from margent.counts.contribution import KeptRows
-    from margent.counts.identity import Identity
-    from margent.tables.scratch import require_scratch
-
-    require_scratch(read.spool_folder)
-    identity = Identity.of(schema, schema.unit)
-    return KeptRows(source, identity, schema.unit.max_rows, table_people(expect_people), read.spool_folder)
+    grids = counts_of(rows, grid_schema(schema)) if columns_on_grids(schema) else None
+    return DataMerchant(grids, texts_of(rows, schema), ledger, persons=persons, progress=progress)
 
 
 def _checked_plan(

@@ -53,9 +53,14 @@ def require_listed(rows: Rows, codec: Codec) -> None:
     Privacy: the answer depends on the rows and is not differentially private. It names columns, no cell, row or count.
     Raises: SchemaError listing every column with such a cell.
     """
-    seen = _Seen([_apart(layout) for layout in codec.layouts], codec, rows.kind in TEXT_KINDS)
-    for batch in rows.batches():
-        sealed("a batch could not be checked", partial(seen.add, batch))
+    seen = Seen.by(codec, text=rows.kind in TEXT_KINDS)
+    if rows.kind == "spark":
+        from margent.strict_in_spark import unlisted_columns
+
+        seen.columns |= unlisted_columns(rows, codec.schema)
+    else:
+        for batch in rows.batches():
+            sealed("a batch could not be checked", partial(seen.add, batch))
     if faults := seen.faults():
         raise SchemaError(faults, SUBJECT)
 
@@ -67,12 +72,22 @@ def _apart(layout: Layout) -> Layout:
 
 
 @dataclass(eq=False)
-class _Seen:
+class Seen:
+    """What has been met so far: columns with a cell that is not listed, and whether a record was none.
+
+    Privacy: depends on the rows and is not differentially private.
+    """
+
     layouts: list[Layout]
     codec: Codec
     text: bool
     columns: set[str] = field(default_factory=set)
     records: bool = False
+
+    @staticmethod
+    def by(codec: Codec, *, text: bool = False) -> Seen:
+        """Nothing yet, of the columns that a codec reads."""
+        return Seen([_apart(layout) for layout in codec.layouts], codec, text)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Look at one batch."""

@@ -55,7 +55,7 @@ class CountedTexts:
         high, found, held = _END, dict[str, int](), 0
         own = frozenset(self.own[column])
         for batch in self.source.batches():
-            texts, counts = sealed("a batch's texts could not be counted", partial(_batch_counts, batch, column))
+            texts, counts = sealed("a batch's texts could not be counted", partial(batch_texts, batch, column))
             for raw, count in zip(texts, counts, strict=True):
                 text = admissible(raw, own)
                 if text is None or (high - low < _END and not low <= self._hash(text) < high):
@@ -77,8 +77,11 @@ def _room(text: str) -> int:
     return 1 + len(text) // _CHARACTERS
 
 
-def _batch_counts(batch: pa.RecordBatch, column: str) -> tuple[list[bytes], list[int]]:
-    """The distinct texts of a batch's column and how often each stands there; nulls aside."""
+def batch_texts(batch: pa.RecordBatch, column: str) -> tuple[list[bytes], list[int]]:
+    """The distinct texts of a batch's column and how often each stands there; nulls aside.
+
+    Privacy: exact and private.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

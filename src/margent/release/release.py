@@ -212,7 +212,7 @@ def checked_format(kind: str) -> str:
     """
     if kind in FILE_SUFFIXES:
         return kind
-    if kind in ("pandas", "polars", "pyarrow", "duckdb"):
+    if kind in ("pandas", "polars", "pyarrow", "duckdb", "spark"):
         return "parquet"
     raise UsageError(f"there is no output format {kind!r}; the formats are: {', '.join(FILE_SUFFIXES)}")
 

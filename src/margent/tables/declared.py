@@ -8,16 +8,21 @@ from typing import Any
 from margent.errors import TableError
 from margent.tables.address import is_address, require_path
 from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
+from margent.tables.spark_session import is_spark_frame, spark_name
 
 
-def declared_columns(table: str | Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+def declared_columns(table: str | Path | Any, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
     """Column names, and the Arrow schema of a typed container or a database (None for text, which declares no types).
 
-    ``table`` is a file, a folder of files or a database's address.
+    ``table`` is a file, a folder of files, a database's address, or a table of Spark.
 
     Privacy: none spent; header, container and catalog only.
     Raises: TableError when there is no such table or it cannot be read as what it is called.
     """
+    if is_spark_frame(table) or spark_name(table) is not None:
+        from margent.tables.spark import declared_by_spark
+
+        return declared_by_spark(table)
     if is_address(table):
         from margent.tables.database import address_columns
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from margent.errors import TableError
 from margent.tables.address import is_address, require_path
 from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
+from margent.tables.spark_session import is_spark_frame, spark_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +74,7 @@ class TableSource(Protocol):
 
 
 def open_table(table: str | Path | object, schema: Schema, options: ReadOptions = _DEFAULT) -> TableSource:
-    """The table at a path or a database's address, or an object with the Arrow stream interface, that fits the schema.
+    """The table at a path, in a database or of Spark, or an object with the Arrow stream interface, that fits the schema.
 
     Only the container and the header are looked at: what is refused here depends on no row. Columns are
     matched by name; their order is free.
@@ -82,6 +83,10 @@ def open_table(table: str | Path | object, schema: Schema, options: ReadOptions 
     Raises: TableError when there is no such file or it cannot be read as what it is called; SchemaError
         listing every difference between header and schema; UsageError when an object is no table.
     """
+    if is_spark_frame(table) or spark_name(table) is not None:
+        from margent.tables.spark import open_spark
+
+        return open_spark(table, schema)
     if not isinstance(table, str | Path):
         from margent.tables.streams import open_object
 
