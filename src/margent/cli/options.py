@@ -127,7 +127,7 @@ def state_options(command: Command) -> Command:
             default=None,
             type=click.Path(path_type=Path),
             metavar="FOLDER",
-            help="Where the run keeps charges and noisy answers until it is done, readable by you alone "
+            help="Where the run keeps what it bought until it is done, readable by you alone "
             "(default: .OUT.margent-run beside OUT).",
         ),
     ):
