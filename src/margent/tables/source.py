@@ -74,7 +74,7 @@ class TableSource(Protocol):
 
 
 def open_table(table: str | Path | object, schema: Schema, options: ReadOptions = _DEFAULT) -> TableSource:
-    """The table at a path, in a database or of Spark, or an object with the Arrow stream interface, that fits the schema.
+    """The table at a path, in a database, of Spark, or an object with the Arrow stream interface, that fits the schema.
 
     Only the container and the header are looked at: what is refused here depends on no row. Columns are
     matched by name; their order is free.
