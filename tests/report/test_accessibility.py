@@ -147,7 +147,7 @@ def pages() -> dict[str, str]:
     made = evaluate(table, {"one": release.table, "two": table}, schema, learning=False)
     swept = sweep(table, schema, epsilons=["1", "4"], methods=["independent"], on_public_data=True)
     return {
-        "release": release_page(release.transcript, release.budget, release.summary, release.codes),
+        "release": release_page(release.transcript, release.budget, release.summary, release.counts),
         "evaluation": evaluation_page(made.document),
         "inspection": inspection_page(inspect(table, schema).document),
         "sweep": sweep_page(swept.document),

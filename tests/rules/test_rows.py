@@ -22,10 +22,11 @@ from margent.schema.allowed import StructuralZeros
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Merge
 from margent.schema.read import schema_from_json
+from margent.synthesizers.blocks import DrawnRecords
 from margent.transcript import NoisyMarginal, Transcript
 from tests.rules.oracle import Reader
 from tests.rules.strategies import document, rules_for, wide_fields
-from tests.synthesizers.made import fitting
+from tests.synthesizers.made import TAKING_ANY, fitting
 
 NAMES = [synthesizer.name for synthesizer in SYNTHESIZERS]
 
@@ -131,6 +132,19 @@ def statistic(first: Any, second: Any) -> float:
     drawn = pairs[np.triu_indices(20, 1)]
     mean = drawn.mean()
     return float((np.square(drawn - mean) / mean).sum())
+
+
+@pytest.mark.parametrize("name", [each.name for each in TAKING_ANY])
+def test_every_row_of_every_block_obeys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("margent.synthesizers.blocks.MOST_ROWS", 150)
+    rules = [{"if": {"s": "a"}, "then": {"t": "a"}}, {"never": {"s": "b", "t": ["a", "b"]}}]
+    fields = [{"name": name, "type": "string", "categories": ["a", "b", "c"]} for name in ("s", "t", "u")]
+    schema = schema_from_json(document(fields, rules))
+    records = DrawnRecords(synthesizer_named(name).build(noise_transcript(schema, 3, False), silent), 400, 3)
+    assert records.blocks.count == 3
+    blocks = [records.block(index) for index in range(3)]
+    assert len({block.tobytes() for block in blocks}) == 3
+    assert Reader(fields).broken(written(schema, np.concatenate(blocks)), rules) == []
 
 
 def test_a_synthesizer_that_forgets_a_rule_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

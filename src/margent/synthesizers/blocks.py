@@ -174,7 +174,7 @@ def memory_of(rows: int, columns: int) -> int:
 
     Units: bytes. Privacy: none: public facts.
 
-    >>> memory_of(10**8, 16) <= memory_of(10**6, 16) * (threads() + 1)
+    >>> memory_of(10**8, 16) < 1.1 * memory_of(10**9, 16) < 1.2 * memory_of(10**8, 16)
     True
     """
     blocks = Blocks.of(rows, columns, 0)

@@ -52,7 +52,7 @@ class Share:
 
         >>> weights = np.array([1.0, 3.0, 0.2])
         >>> [Share(block, 4, 7).counts(weights, 5, 0.0).tolist() for block in range(4)]
-        [[1, 3, 1], [1, 4, 0], [2, 3, 0], [1, 4, 0]]
+        [[1, 3, 1], [2, 3, 0], [1, 4, 0], [1, 4, 0]]
         """
         flat = np.maximum(weights, 0.0).ravel()
         if self.count == 1 or flat.size == 0:
