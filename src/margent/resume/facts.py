@@ -46,7 +46,16 @@ def facts_of(
         },
         "reading": {
             name: getattr(read, name)
-            for name in ("delimiter", "quote", "encoding", "header", "max_record_bytes", "kind", "container_types")
+            for name in (
+                "delimiter",
+                "quote",
+                "encoding",
+                "header",
+                "max_record_bytes",
+                "kind",
+                "container_types",
+                "query_is_row_wise",
+            )
         },
         "schema": json.loads(json.dumps(schema_to_json(schema))),
     }
