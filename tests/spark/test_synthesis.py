@@ -22,6 +22,7 @@ from margent.privacy import ledger
 from margent.privacy.curator import DataCurator
 from margent.schema.read import schema_from_json
 from margent.tables import spark_session
+from margent.tables.address import table_named
 from margent.tables.declared import declared_columns
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
@@ -201,7 +202,8 @@ def test_frames_of_other_interfaces_are_told_how_to_go_on() -> None:
 
 
 def test_names_of_other_tables_are_nobodys_of_spark() -> None:
-    assert [spark_name(name) for name in ("people.csv", Path("a/spark:x"), 5, "sparks:x")] == [None] * 4
+    assert [spark_name(name) for name in ("people.csv", Path("spark:x"), 5, "sparks:x")] == [None] * 4
+    assert table_named("spark:s3a://bucket/people") == "spark:s3a://bucket/people"
 
 
 def test_nothing_of_spark_is_imported_for_other_tables() -> None:

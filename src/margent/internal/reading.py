@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,6 +26,7 @@ from margent.tables.address import is_address, read_address
 from margent.tables.declared import declared_columns
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
+from margent.tables.spark_session import spark_name
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Given:
 
 
 def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
-    """What a person named: a table's file, a folder of files, a database's address, a frame, or a release folder.
+    """What a person named: a file, a folder of files, an address, a table of Spark, a frame, or a release folder.
 
     Of a release folder its table is meant.
 
@@ -48,6 +50,8 @@ def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
         return Given(name or "table", table, read)
     if is_address(table):
         return Given(name or read_address(str(table)).name, table, read)
+    if (rest := spark_name(table)) is not None:
+        return Given(name or re.split("[:/]", rest)[-1], table, read)
     path = Path(table)
     if path.is_dir() and is_release(path):
         summary = read_json(path / "summary.json")
@@ -74,7 +78,7 @@ def told_apart(tables: Sequence[Given]) -> list[Given]:
 
 
 def _is_file(table: object) -> bool:
-    return isinstance(table, str | Path) and not is_address(table)
+    return isinstance(table, str | Path) and not is_address(table) and spark_name(table) is None
 
 
 def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, ...]]:
@@ -84,7 +88,7 @@ def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, .
     """
     found: list[tuple[str, ...]] = []
     for one in tables:
-        if not isinstance(one.table, str | Path) or not (one.read.header or is_address(one.table)):
+        if not isinstance(one.table, str | Path) or (_is_file(one.table) and not one.read.header):
             found.append(())
             continue
         names, _ = declared_columns(one.table, one.read)

@@ -144,6 +144,18 @@ class Release:
         own = self.kind if self.kind in FRAME_KINDS else "pyarrow"
         return to_kind(self.table, kind or own)
 
+    def to_spark(self, session: Any = None) -> Any:
+        """The synthetic table as a DataFrame of Spark, one block a task; ``session``: by default the active one.
+
+        Privacy: none: post-processing.
+        Raises: UsageError without pyspark or a session; TableError where its workers cannot import margent.
+        """
+        from margent.release.spark import spark_frame
+        from margent.tables.spark_session import require_pyspark
+
+        require_pyspark()
+        return spark_frame(self, session)
+
     def save(
         self,
         out: str | Path,

@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from margent.errors import TableError, UsageError
+from margent.tables.spark_session import spark_name
 
 Engine = Literal["duckdb", "postgresql"]
 Name = tuple[str, ...]
@@ -78,8 +79,8 @@ def is_address(table: object) -> bool:
 
 
 def table_named(text: str) -> str | Path:
-    """What a person typed for a table: an address as it is, anything else as a path."""
-    return text if is_address(text) else Path(text)
+    """What a person typed for a table: an address or a name of Spark's as it is, anything else as a path."""
+    return text if is_address(text) or spark_name(text) is not None else Path(text)
 
 
 def require_path(path: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from margent.errors import MargentError, TableError, UsageError
@@ -41,17 +41,17 @@ _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def spark_name(table: object) -> str | None:
-    """What follows ``spark:`` in a table's name, or None where it is no name of a Spark table.
+    """What follows ``spark:`` in a table's name, or None where it is none; a path object never is one.
 
     Privacy: none: names only.
     Raises: UsageError for the address of a cluster, which is no table.
 
-    >>> spark_name("spark:table:people"), spark_name("people.csv"), spark_name(Path("spark:/data/people"))
-    ('table:people', None, '/data/people')
+    >>> spark_name("spark:table:people"), spark_name("people.csv"), spark_name("./spark:people")
+    ('table:people', None, None)
     """
-    if not isinstance(table, str | Path) or not str(table).startswith(PREFIX):
+    if not isinstance(table, str) or not table.startswith(PREFIX):
         return None
-    rest = str(table)[len(PREFIX) :]
+    rest = table[len(PREFIX) :]
     if rest.startswith("//"):
         raise UsageError(
             f"{table} is the address of a cluster, not a table: set SPARK_MASTER to it (SPARK_REMOTE for Spark "
@@ -63,6 +63,13 @@ def spark_name(table: object) -> str | None:
 def is_spark_frame(table: object) -> bool:
     """Whether an object is a DataFrame of Spark, by its classes' modules: nothing is imported to find out."""
     return any(cls.__name__ == "DataFrame" and cls.__module__.startswith("pyspark.") for cls in type(table).__mro__)
+
+
+def is_spark_session(session: object) -> bool:
+    """Whether an object is a session of Spark, by its classes' modules."""
+    return any(
+        cls.__name__ == "SparkSession" and cls.__module__.startswith("pyspark.") for cls in type(session).__mro__
+    )
 
 
 def format_and_path(rest: str) -> tuple[str, str]:
@@ -85,6 +92,15 @@ def format_and_path(rest: str) -> tuple[str, str]:
     if not found[1]:
         raise UsageError(f"{PREFIX}{rest}: the name of a Spark table is {_WORDS_OF_FORMS}")
     return found
+
+
+def require_pyspark() -> None:
+    """Refuse to go on without pyspark.
+
+    Raises: UsageError with the next step.
+    """
+    if find_spec("pyspark") is None:
+        raise UsageError("tables of Spark need the extra: pip install 'margent[spark]' (and Java 17 or newer)")
 
 
 def frame_named(rest: str) -> tuple[Any, Any]:
@@ -215,10 +231,9 @@ def _probed(version: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 def _session() -> tuple[Any, Any]:
     """The session that is active, or a new one, which is also returned as one to stop."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise UsageError("Spark tables need the extra: pip install 'margent[spark]' (and Java 17 or newer)") from None
+    require_pyspark()
+    from pyspark.sql import SparkSession
+
     active = SparkSession.getActiveSession()
     if active is not None:
         return active, None
