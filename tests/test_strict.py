@@ -111,5 +111,5 @@ def test_a_value_that_the_schema_sends_elsewhere_is_refused_too(tmp_path: Path) 
 def test_the_help_says_what_it_costs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["synthesize", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "--strict Refuse, before the charge" in said
+    assert "--strict Refuse, before anything is spent" in said
     assert "DATA-DEPENDENT" in said.replace("- ", "-"), "wherever the line is broken"

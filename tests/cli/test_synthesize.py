@@ -306,7 +306,7 @@ def test_a_bug_is_reported_without_the_text_of_the_exception(
     def broken(*_: object, **__: object) -> None:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr("margent.pipeline.StreamedCounts", broken)
+    monkeypatch.setattr("margent.counts.engines.StreamedCounts", broken)
     assert synthesize(people_csv, people_schema, tmp_path / "OUT") == 1
     said = capsys.readouterr().err
     assert "bug" in said
