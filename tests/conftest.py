@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +16,10 @@ import numpy as np
 import pytest
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start what runs in the background so; tests that interrupt, and the programs they start, would go on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SCHEMA: dict[str, Any] = {
     "name": "people",

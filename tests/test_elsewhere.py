@@ -30,9 +30,11 @@ sys.addaudithook(deny)
 OTHER_SYSTEM = """
 import os, signal, sys, threading
 # The standard library and other packages take from their system what it has; ours must not miss the rest.
-import subprocess, multiprocessing, tempfile, asyncio, sqlite3, statistics
+import subprocess, multiprocessing, tempfile, asyncio, sqlite3, statistics, shutil
 import numpy, numba, numba.np.ufunc.parallel, pyarrow.csv, pyarrow.parquet, pyarrow.feather
 import click, rich.progress, jinja2, mpmath, cryptography.hazmat.primitives.ciphers
+
+shutil.disk_usage = lambda path, told=shutil.disk_usage("."): told  # it asks each system in its own way
 
 for module in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix_ipc", "syslog", "readline"):
     sys.modules[module] = None  # importing it fails

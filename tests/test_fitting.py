@@ -76,7 +76,8 @@ def test_every_remedy_fits_when_it_is_applied(name: str, part: float, monkeypatc
 
 def test_the_number_of_rows_offered_is_nearly_the_most_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(schema_of({"a": 5, "b": 5}), BUDGET, method_named("dense"), 10**9)
-    with_memory(monkeypatch, plan.memory // 2)
+    few = make_plan(schema_of({"a": 5, "b": 5}), BUDGET, method_named("dense"), 10)
+    with_memory(monkeypatch, int((few.memory + plan.memory) / 2 / 0.9))  # memory follows a block: below it rows count
     found = re.search(r"--rows (\d+)", refused(plan))
     assert found is not None
     assert make_plan(schema_of({"a": 5, "b": 5}), BUDGET, method_named("dense"), int(found[1])).refusal() is None

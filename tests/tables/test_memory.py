@@ -20,7 +20,7 @@ if sys.platform != "linux":
     pytest.skip("peak memory is read the way Linux tells it", allow_module_level=True)
 
 COLUMNS = ("a", "b", "c", "d")
-FEW, MANY = 250_000, 3_000_000
+FEW, MANY = 500_000, 6_000_000
 DATA_MIB = MANY * len(COLUMNS) * 8 // 2**20
 
 CHILD = """
@@ -92,7 +92,7 @@ WAYS = [as_parquet_of_one_row_group, as_folder, as_feather, as_csv, as_duckdb]
 
 @pytest.mark.parametrize("write", WAYS)
 def test_twelve_times_the_rows_take_no_more_memory(write: Callable[[Path, Any], str], tmp_path: Path) -> None:
-    """The table is 84 MiB larger; of its size a third is left to the allocators' and a database's own caches."""
+    """The table is 168 MiB larger; of its size a third is left to the allocators' and a database's own caches."""
     few = peak(write(tmp_path / "few", made(FEW)), FEW)
     many = peak(write(tmp_path / "many", made(MANY)), MANY)
     assert many - few < DATA_MIB / 3
