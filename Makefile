@@ -2,7 +2,7 @@
 PYTHON ?= python3
 PIP_QUIET ?= --quiet
 
-.PHONY: wheel minimal sbom demo test lint types docs audit audit-privacy audit-attacks bench clean
+.PHONY: wheel minimal sbom demo test lint types docs audit audit-privacy audit-attacks bench compare-peers clean
 
 demo: .venv-demo/ready
 	rm -rf margent-demo
@@ -45,6 +45,12 @@ minimal:
 sbom:
 	$(PYTHON) distribution/sbom.py --fresh > sbom.cdx.json
 
+# Margent beside other packages (each in an environment of its own, in .venv-peers) on one table, into the README's table.
+# An hour and more on two cores; what has been run is kept. bench/README.md says what each was given.
+compare-peers: .venv/ready
+	@test -n "$(TABLE)" || { echo "say which table: make compare-peers TABLE=path/to/folder (a table and its schema.json)"; exit 2; }
+	.venv/bin/python bench/peers/compare.py "$(TABLE)" --epsilon 1 --draws 1 --limit 600 --page README.md $(if $(TITLE),--title "$(TITLE)")
+
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install $(PIP_QUIET) --upgrade 'pip>=25.1'
@@ -57,4 +63,4 @@ sbom:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-demo margent-demo docs/_build docs/proofs docs/project docs/reference/commands.md
+	rm -rf .venv .venv-demo .venv-peers margent-demo docs/_build docs/proofs docs/project docs/reference/commands.md

@@ -1,0 +1,79 @@
+"""A command, run and measured: processor seconds of it and its children, peak memory, how it ended. POSIX only."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
+"""Bytes of one unit of ru_maxrss."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """``failed`` is empty where the command ended well. Units: seconds, bytes."""
+
+    cpu: float
+    wall: float
+    memory: int
+    failed: str
+
+
+def run_measured(command: Sequence[str | Path], limit: float, most_memory: float, log: Path) -> Measured:
+    """Run until it ends, ``limit`` seconds have passed or it holds ``most_memory`` bytes; then its group is killed.
+
+    ``log`` takes what it says. The peak is the largest of its processes' peaks, no sum.
+    """
+    began = time.monotonic()
+    stopped = ""
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [str(word) for word in command], stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            while True:
+                done, status, used = os.wait4(process.pid, os.WNOHANG)
+                if done:
+                    break
+                if not stopped and time.monotonic() - began > limit:
+                    stopped = f"did not end within {limit:g} s"
+                if not stopped and resident(process.pid) > most_memory:
+                    stopped = f"was stopped at {most_memory / 2**30:g} GiB of memory"
+                if stopped:
+                    kill_group(process.pid)
+                time.sleep(0.05)
+        except BaseException:
+            kill_group(process.pid)
+            raise
+        process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.monotonic() - began
+    failed = stopped or ("" if process.returncode == 0 else last_words(log, process.returncode))
+    return Measured(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * PEAK_UNIT, failed)
+
+
+def kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def resident(pid: int) -> int:
+    """Bytes in memory now; 0 where the system does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * resource.getpagesize()
+
+
+def last_words(log: Path, code: int) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return "failed: " + (lines[-1][:160] if lines else f"exit code {code}")
