@@ -25,6 +25,7 @@ import coded  # noqa: E402
 import compare  # noqa: E402
 import measured  # noqa: E402
 import page  # noqa: E402
+import rounding  # noqa: E402
 import scoring  # noqa: E402
 import zcdp  # noqa: E402
 from contenders import CONTENDERS, Contender, contender_named  # noqa: E402
@@ -89,6 +90,15 @@ def test_cells_that_are_no_code_and_columns_in_another_order(tmp_path: Path) -> 
         coded.read_codes(path, ("a", "c"))
 
 
+def test_a_budget_that_divides_is_near_and_its_parts_keep_within_it() -> None:
+    refused = [0.014973055271364706 * (1 - steps * rounding.STEP) for steps in range(1, 8)]
+    assert [rho for rho in refused if rounding.divides(rho, 13)] == []  # what OpenDP 0.16.0 itself refused
+    lowered = rounding.divisible(0.014973055271364706, 13)
+    assert 0.99999 < lowered / 0.014973055271364706 < 1
+    assert rounding.added_up(1.0, 2.0**-60) == 1 + 2.0**-52
+    assert rounding.added_up(1.0, 2.0) == 3.0
+
+
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 def test_rho_is_the_largest_that_keeps_delta(epsilon: float) -> None:
     rho = zcdp.rho_of(epsilon, 1e-9)
@@ -131,6 +141,7 @@ def test_a_run_is_measured(tmp_path: Path) -> None:
     ("code", "limit", "memory", "said"),
     [
         ("print('before'); raise ValueError('|told|')", 600, 2**33, "failed: ValueError: |told|"),
+        ("print('Fault: told'); print(')\\n\"'); raise SystemExit(1)", 600, 2**33, "failed: Fault: told"),
         ("raise SystemExit(3)", 600, 2**33, "failed: exit code 3"),
         ("import time; time.sleep(600)", 0.3, 2**33, "did not end within 0.3 s"),
         ("import subprocess; subprocess.run(['sleep', '600'])", 0.3, 2**33, "did not end within 0.3 s"),

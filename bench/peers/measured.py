@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -75,5 +76,6 @@ def resident(pid: int) -> int:
 
 
 def last_words(log: Path, code: int) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    """The last line that has letters; others are what is left of brackets and pictures."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if re.search("[A-Za-z]", line)]
     return "failed: " + (lines[-1][:160] if lines else f"exit code {code}")

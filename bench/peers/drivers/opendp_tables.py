@@ -1,6 +1,6 @@
 """OpenDP's contingency table of all columns with public keys; it is asked for a rho, converted from epsilon and delta.
 
-The converted rho is lowered by a millionth, because the library's own rounding can otherwise pass the budget.
+The converted rho is lowered by some millionths, because the library's rounding can otherwise pass it (`rounding.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import opendp.prelude as dp
 import polars as pl
 from coded import Task, drive
+from rounding import divisible
 from zcdp import rho_of
 
 dp.enable_features("contrib")
@@ -25,7 +26,11 @@ def synthesize(task: Task) -> Any:
     )
     algorithm = {"aim": dp.mbi.AIM, "mst": dp.mbi.MST}[task.method]()
     keys = {name: list(range(size)) for name, size in task.domain.items()}
-    released = context.query(rho=rho * (1 - 1e-6)).contingency_table(keys=keys, algorithm=algorithm).release()
+    released = (
+        context.query(rho=divisible(rho, max(len(task.names) - 1, 1)))
+        .contingency_table(keys=keys, algorithm=algorithm)
+        .release()
+    )
     frame = released.synthesize(rows=task.rows)
     # No value at all is no code: -1.
     return np.stack([frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy() for name in task.names], axis=1)
