@@ -34,9 +34,14 @@ def run_measured(command: Sequence[str | Path], limit: float, most_memory: float
     """
     began = time.monotonic()
     stopped = ""
+    in_order = os.environ | {"PYTHONUNBUFFERED": "1"}  # else what was printed first may come after the fault
     with log.open("wb") as said:
         process = subprocess.Popen(
-            [str(word) for word in command], stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            [str(word) for word in command],
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=in_order,
         )
         try:
             while True:
