@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ def test_the_commands_of_the_page(
     for words in commands:
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in ANSWERS)))
         capsys.readouterr()
+        if "schema.json" in words and not (tmp_path / "schema.json").exists():
+            shutil.copy("clinic.json", "schema.json")  # a page may call another one so
         assert run(words) == 0, words
     assert json.loads(capsys.readouterr().out)["$defs"]
     edited, again = (json.loads((tmp_path / name).read_text()) for name in ("schema.json", "again.json"))

@@ -99,7 +99,8 @@ def _parquet_batches(path: Path, wanted: Sequence[str], listed: Sequence[str]) -
 
     # Names with dots may bring other columns along; the open table selects by name again.
     with pq.ParquetFile(path, read_dictionary=list(listed), buffer_size=_READ_AHEAD, pre_buffer=False) as file:
-        yield from file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted))
+        # A damaged file's indices may point outside of the dictionaries that are kept.
+        yield from map(_sound, file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted)))
 
 
 def _ipc_schema(path: Path, called: str) -> Any:
