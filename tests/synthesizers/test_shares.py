@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -55,6 +55,7 @@ def test_blocks_that_round_alone_lose_what_is_rare() -> None:
 
 
 @given(st.integers(1, 5000), seeds)
+@example(40, 0)  # the nearest stride above the golden section that will do is far from it; the one below is near
 def test_every_place_is_taken_once_and_the_first_blocks_are_spread(count: int, seed: int) -> None:
     places = [share.place for share in shares(count, seed)]
     assert sorted(places) == list(range(count))

@@ -37,9 +37,11 @@ class Share:
     def place(self) -> int:
         """Where the block stands in the order of rounding: a stride near the golden section of the number of blocks, so
         that the first few blocks are spread evenly too."""
-        stride = max(1, round(self.count * (math.sqrt(5) - 1) / 2))
-        while math.gcd(stride, self.count) > 1:
-            stride += 1
+        golden = self.count * (math.sqrt(5) - 1) / 2
+        middle = round(golden)
+        sides = (1, -1) if middle < golden else (-1, 1)  # the nearer one first
+        near = (middle + side * away for away in range(self.count) for side in sides)
+        stride = next(each for each in near if each > 0 and math.gcd(each, self.count) == 1)
         return self.index * stride % self.count
 
     def counts(self, weights: NDArray[np.float64], rows: int, start: float) -> NDArray[np.int64]:
