@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """One decorator that adds all of these options; help lists the last of them first. Privacy: none."""
+
+    def add(command: Command) -> Command:
+        for option in options:
+            command = option(command)
+        return command
+
+    return add
+
+
 schema_option = click.option(
     "--schema",
     "schema_path",
@@ -107,72 +119,61 @@ people_option = click.option(
 )
 
 
-def state_options(command: Command) -> Command:
-    """Add the options of a run that may be interrupted and resumed."""
-    for option in (
-        click.option(
-            "--pay-again",
-            is_flag=True,
-            help="With --resume: buy anew a question whose answer was lost. It stays spent, so the release's epsilon "
-            "is then larger than asked for, by what it says.",
-        ),
-        click.option(
-            "--resume",
-            is_flag=True,
-            help="Go on with the interrupted run: the same command and this. What was answered is not paid again.",
-        ),
-        click.option(
-            "--state",
-            "state_folder",
-            default=None,
-            type=click.Path(path_type=Path),
-            metavar="FOLDER",
-            help="Where the run keeps what it bought until it is done, readable by you alone "
-            "(default: .OUT.margent-run beside OUT).",
-        ),
-    ):
-        command = option(command)
-    return command
+state_options = together(
+    click.option(
+        "--pay-again",
+        is_flag=True,
+        help="With --resume: buy anew a question whose answer was lost. It stays spent, so the release's epsilon "
+        "is then larger than asked for, by what it says.",
+    ),
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Go on with the interrupted run: the same command and this. What was answered is not paid again.",
+    ),
+    click.option(
+        "--state",
+        "state_folder",
+        default=None,
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="Where the run keeps what it bought until it is done, readable by you alone "
+        "(default: .OUT.margent-run beside OUT).",
+    ),
+)
+"""The options of a run that may be interrupted and resumed."""
 
 
-def budget_file_options(command: Command) -> Command:
-    """Add the options that name a data set's budget in a file."""
-    for option in (
-        click.option(
-            "--data-set", default=None, metavar="NAME", help="Whose budget, where the budget file declares several."
-        ),
-        click.option(
-            "--budget",
-            "budget_path",
-            default=None,
-            type=click.Path(path_type=Path),
-            metavar="B",
-            help="The file that keeps the budget across runs (see `margent budget`).",
-        ),
-    ):
-        command = option(command)
-    return command
+budget_file_options = together(
+    click.option(
+        "--data-set", default=None, metavar="NAME", help="Whose budget, where the budget file declares several."
+    ),
+    click.option(
+        "--budget",
+        "budget_path",
+        default=None,
+        type=click.Path(path_type=Path),
+        metavar="B",
+        help="The file that keeps the budget across runs (see `margent budget`).",
+    ),
+)
+"""The options that name a data set's budget in a file."""
 
 
-def reading_options(command: Command) -> Command:
-    """Add the options that say how a table is to be read (nothing is guessed from its rows)."""
-    for option in (
-        click.option(
-            "--query-is-row-wise",
-            is_flag=True,
-            help="Every row of the query= (or view) of a database comes from one record, or one person's; the release "
-            "says so.",
-        ),
-        click.option(
-            "--kind", default=None, metavar="K", help="csv, tsv, parquet, ... where TABLE's name does not say."
-        ),
-        click.option("--no-header", is_flag=True, help="The first line is a row; columns are the schema's, in order."),
-        click.option("--encoding", default="utf-8", show_default=True, help="utf-8, latin-1, cp1252 or utf-16."),
-        click.option("--quote", default='"', show_default=True, help='The quote character, or "" for none.'),
-        click.option("--delimiter", default=None, help='What separates columns (default: "," for CSV, tab for TSV).'),
-    ):
-        command = option(command)
-    return command
+reading_options = together(
+    click.option(
+        "--query-is-row-wise",
+        is_flag=True,
+        help="Every row of the query= (or view) of a database comes from one record, or one person's; the release "
+        "says so.",
+    ),
+    click.option("--kind", default=None, metavar="K", help="csv, tsv, parquet, ... where TABLE's name does not say."),
+    click.option("--no-header", is_flag=True, help="The first line is a row; columns are the schema's, in order."),
+    click.option("--encoding", default="utf-8", show_default=True, help="utf-8, latin-1, cp1252 or utf-16."),
+    click.option("--quote", default='"', show_default=True, help='The quote character, or "" for none.'),
+    click.option("--delimiter", default=None, help='What separates columns (default: "," for CSV, tab for TSV).'),
+)
+"""The options that say how a table is to be read (nothing is guessed from its rows)."""
 
 
 def table_argument(text: str) -> str | Path:

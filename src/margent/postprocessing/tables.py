@@ -142,12 +142,7 @@ def noisy_total(answers: Iterable[NoisyMarginal]) -> float:
 
     Units: records. Privacy: none: post-processing of noisy answers.
     """
-    return mean_total(
-        [
-            Table(answer.clique, answer.counts.astype(np.float64), np.full(answer.counts.shape, float(answer.variance)))
-            for answer in answers
-        ]
-    )
+    return mean_total([as_table(answer) for answer in answers])
 
 
 def average(tables: Sequence[Table]) -> Table:
@@ -168,14 +163,7 @@ def completed(transcript: Transcript, total: float) -> list[Table]:
     Shapes: tables are over the merged domain. Units: records.
     Privacy: none: post-processing.
     """
-    known: dict[str, list[Table]] = {}
-    for answer in transcript.marginals:
-        if len(answer.clique) == 1 and not answer.merged:
-            variance = np.full(answer.counts.shape, float(answer.variance))
-            known.setdefault(answer.clique[0], []).append(
-                Table(answer.clique, answer.counts.astype(np.float64), variance)
-            )
-    singles = {name: average(tables) for name, tables in known.items()}
+    singles = noisy_one_ways(transcript)
     grouped = {name: _grouped(table, transcript.merges).values for name, table in singles.items()}
     found = []
     for answer in transcript.interactions:
@@ -218,10 +206,28 @@ def with_margins(
     return result
 
 
+def as_table(answer: NoisyMarginal) -> Table:
+    """A noisy marginal's counts as they are, each with the variance of its noise. Privacy: none: post-processing."""
+    return Table(answer.clique, answer.counts.astype(np.float64), np.full(answer.counts.shape, float(answer.variance)))
+
+
+def noisy_one_ways(transcript: Transcript) -> dict[str, Table]:
+    """The mean by precision of the noisy counts of all codes of each column that was asked for alone, in that form.
+
+    Shapes: one entry a code of the transcript's domain. Units: records.
+    Privacy: none: post-processing.
+    """
+    sizes = dict(zip(transcript.domain.names, transcript.domain.sizes, strict=True))
+    found: dict[str, list[Table]] = {}
+    for answer in transcript.marginals:
+        if len(answer.clique) == 1 and answer.counts.size == sizes.get(answer.clique[0]):
+            found.setdefault(answer.clique[0], []).append(as_table(answer))
+    return {name: average(tables) for name, tables in found.items()}
+
+
 def _merged(answer: NoisyMarginal, transcript: Transcript) -> Table:
     """The answer over the merged domain."""
-    values = answer.counts.astype(np.float64)
-    table = Table(answer.clique, values, np.full(values.shape, float(answer.variance)))
+    table = as_table(answer)
     return table if answer.merged else _grouped(table, transcript.merges)
 
 

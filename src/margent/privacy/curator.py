@@ -27,7 +27,7 @@ from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian, discrete_laplace, require_drawable
-from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charge, score_charge, score_units
+from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charges, score_charge, score_units
 from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
 from margent.progress import Progress, silent
 from margent.schema.domain import Clique, Domain, Merge
@@ -110,11 +110,7 @@ class DataCurator:
         """
         for request in requests:
             require_drawable(request.law)
-        domains = {True: self.domain.merged(merges), False: self.domain}
-        charges = [
-            marginal_charge(request, label, self.neighbors, self.account, domains[request.merged])
-            for request in requests
-        ]
+        charges = marginal_charges(requests, label, self.neighbors, self.account, self.domain, merges)
         places = self.ledger.spend(charges)
         answers: list[NoisyMarginal] = []
         cliques = [request.clique for request in requests]

@@ -40,7 +40,7 @@ from margent.privacy.laws import Gaussian, Law
 from margent.privacy.logarithms import LOG_BITS, fixed_log
 from margent.privacy.neighbors import Neighbors, Relation
 from margent.privacy.requests import ChoiceRequest, MarginalRequest, PublicTables, ScoreRequest
-from margent.schema.domain import Clique, Domain
+from margent.schema.domain import Clique, Domain, Merge
 
 SCORE_LATTICE: Mapping[str, int] = {
     "indif": 256,
@@ -206,6 +206,26 @@ def score_charge(request: ScoreRequest, label: str, neighbors: Neighbors, accoun
     l2_squared = score_sensitivity_squared(request.kind, count, neighbors, request.tables)
     named = request.cliques, request.children
     return _noisy_charge(request.kind, *named, request.law, label, neighbors, account, l1, l2_squared)
+
+
+def marginal_charges(
+    requests: Sequence[MarginalRequest],
+    label: str,
+    neighbors: Neighbors,
+    account: Account,
+    domain: Domain,
+    merges: Mapping[str, Merge],
+) -> list[Charge]:
+    """`marginal_charge` of each request, in the domain in which it is answered: that of the merges where it is merged.
+
+    Privacy: public: computed before any look at the data.
+    Raises: UsageError for an interaction that has no price.
+    """
+    merged = domain.merged(merges)
+    return [
+        marginal_charge(request, label, neighbors, account, merged if request.merged else domain)
+        for request in requests
+    ]
 
 
 def _require_interaction(request: MarginalRequest, domain: Domain | None) -> Domain:

@@ -12,7 +12,7 @@ from margent.errors import TranscriptError
 from margent.privacy.accounting import Account, account_named
 from margent.privacy.charge import Charge
 from margent.privacy.neighbors import Neighbors
-from margent.privacy.queries import choice_charge, marginal_charge, score_charge
+from margent.privacy.queries import choice_charge, marginal_charges, score_charge
 from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
 from margent.schema.domain import Domain, Merge
 from margent.schema.fields import Schema
@@ -62,9 +62,9 @@ class ReplayCurator:
     ) -> tuple[NoisyMarginal, ...]:
         """The recorded marginals for these requests."""
         answers = []
-        for request in requests:
-            domain = self.domain.merged(merges) if request.merged else self.domain
-            answer = self._take(marginal_charge(request, label, self.neighbors, self.account, domain), merges)
+        charges = marginal_charges(requests, label, self.neighbors, self.account, self.domain, merges)
+        for request, charge in zip(requests, charges, strict=True):
+            answer = self._take(charge, merges)
             asked = request.merged, request.interaction
             if not isinstance(answer, NoisyMarginal) or (answer.merged, answer.interaction) != asked:
                 raise self._differs()

@@ -17,7 +17,7 @@ from margent.privacy.purchases import (
     SizesRequest,
     purchase_charge,
 )
-from margent.privacy.queries import choice_charge, marginal_charge, score_charge
+from margent.privacy.queries import choice_charge, marginal_charges, score_charge
 from margent.privacy.requests import NO_MERGES, ChoiceRequest, Curator, MarginalRequest, ScoreRequest
 from margent.resume.state import KeptRun
 from margent.schema.domain import Domain, Merge
@@ -66,12 +66,8 @@ class ResumedCurator:
         """The noisy tables, committed together; charges and sensitivities as `DataCurator.measure`."""
         if not requests:
             return ()
-        merged = self.domain.merged(merges)
         found = self._run.answer(
-            [
-                marginal_charge(request, label, self.neighbors, self.account, merged if request.merged else self.domain)
-                for request in requests
-            ],
+            marginal_charges(requests, label, self.neighbors, self.account, self.domain, merges),
             merges,
             lambda: self._live.measure(requests, label=label, merges=merges),
             self._bare,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from margent.postprocessing.consistency import Consistency, Thresholded
 from margent.postprocessing.merging import Spread, member_shares
-from margent.postprocessing.tables import Table, WorkingDomain, average, evidence, working_domain
+from margent.postprocessing.tables import Table, WorkingDomain, evidence, noisy_one_ways, working_domain
 from margent.postprocessing.zeros import within_zeros
 from margent.progress import Progress
 from margent.schema.allowed import StructuralZeros
@@ -132,8 +132,8 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
 
     Privacy: none: post-processing.
     """
-    shares, members = {}, {}
-    for name in working.full.names:
+    shares, members, known = {}, {}, noisy_one_ways(transcript)
+    for name, size in zip(working.full.names, working.full.sizes, strict=True):
         over = [table for table in tables if name in table.clique]
         if over:
             smallest = min(over, key=lambda table: (len(table.clique), table.clique))
@@ -141,8 +141,8 @@ def columns_of(transcript: Transcript, working: WorkingDomain, tables: Sequence[
             shares[name] = smallest.values.sum(axis=axes)
         else:
             shares[name] = np.ones(working.domain.size(name))
-        counts, variance = _noisy_counts(transcript, name)
-        members[name] = member_shares(working, name, counts, shares[name], spread, variance)
+        own = known.get(name, Table((name,), np.zeros(size), np.zeros(size)))  # zeros where it was never asked
+        members[name] = member_shares(working, name, own.values, shares[name], spread, float(own.variance[0]))
     return Columns(working, shares, members, transcript.schema.rulebook)
 
 
@@ -179,23 +179,6 @@ def zeroed(table: Table, zeros: StructuralZeros, total: float) -> Table:
     Units: records. Privacy: none: post-processing.
     """
     return Table(table.clique, within_zeros(table.clique, table.values, zeros, total), table.variance)
-
-
-def _noisy_counts(transcript: Transcript, name: str) -> tuple[NDArray[np.float64], float]:
-    """Mean of the noisy one-way counts of all codes of a column and its variance; zeros where it was never asked."""
-    answers = [
-        Table(
-            answer.clique,
-            answer.counts.astype(np.float64),
-            np.full(answer.counts.shape, float(answer.variance)),
-        )
-        for answer in transcript.marginals
-        if answer.clique == (name,) and answer.counts.size == transcript.domain.size(name)
-    ]
-    if not answers:
-        return np.zeros(transcript.domain.size(name)), 0.0
-    mean = average(answers)
-    return mean.values, float(mean.variance[0])
 
 
 def counted(records: NDArray[np.int32], domain: Domain, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:

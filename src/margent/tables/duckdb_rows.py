@@ -15,7 +15,7 @@ from margent.machine import block_rows
 from margent.tables.address import Address, Name, quoted, quoted_name
 from margent.tables.database import Column, Rows
 from margent.tables.options import ReadOptions
-from margent.tables.row_filter import RowFilter
+from margent.tables.row_filter import proved_condition
 from margent.tables.scratch import require_scratch
 from margent.tables.snapshot import Snapshot
 
@@ -298,15 +298,7 @@ def _column(field: pa.Field, kind: str, nullable: bool) -> Column:
 def _condition(session: _Session, where: str, kinds: dict[str, str]) -> str:
     """The condition as SQL, once every constant has proved to be a value of its column's type."""
 
-    def literal(text: str, column: str) -> str:
-        made = f"CAST('{text.replace(chr(39), 2 * chr(39))}' AS {kinds[column]})"
-        sound = True
-        try:
-            session.told(f"SELECT {made}")
-        except Exception:
-            sound = False
-        if not sound:
-            raise UsageError(f"the where= of the address holds a constant that is no value of column {column!r}")
-        return made
+    def spelled(text: str) -> str:
+        return f"'{text.replace(chr(39), 2 * chr(39))}'"
 
-    return RowFilter.read(where).sql(list(kinds), literal)
+    return proved_condition(where, kinds, spelled, lambda made: session.told(f"SELECT {made}"))

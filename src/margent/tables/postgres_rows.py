@@ -15,7 +15,7 @@ from margent.errors import TableError, UsageError
 from margent.tables.address import Address, Name, quoted, quoted_name
 from margent.tables.database import Column, Rows
 from margent.tables.postgres_types import postgres_column
-from margent.tables.row_filter import RowFilter
+from margent.tables.row_filter import proved_condition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -262,16 +262,8 @@ def _relation(session: _Session, name: Name) -> tuple[str, Name, str]:
 def _condition(session: _Session, where: str, kinds: dict[str, str]) -> str:
     """The condition as SQL, once every constant has proved to be a value of its column's type."""
 
-    def literal(text: str, column: str) -> str:
-        ((spelled,),) = session.told("SELECT pg_catalog.quote_literal($1)", [text])
-        made = f"CAST({spelled} AS {kinds[column]})"
-        sound = True
-        try:
-            session.told(f"SELECT {made} IS NULL")
-        except TableError:
-            sound = False
-        if not sound:
-            raise UsageError(f"the where= of the address holds a constant that is no value of column {column!r}")
-        return made
+    def spelled(text: str) -> str:
+        ((quoted_text,),) = session.told("SELECT pg_catalog.quote_literal($1)", [text])
+        return str(quoted_text)
 
-    return RowFilter.read(where).sql(list(kinds), literal)
+    return proved_condition(where, kinds, spelled, lambda made: session.told(f"SELECT {made} IS NULL"))

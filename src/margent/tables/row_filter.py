@@ -10,7 +10,7 @@ are looked at, so that no row can make the comparison fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from margent.errors import UsageError
@@ -76,6 +76,32 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             word = word[1:-1].replace(word[0] * 2, word[0])
         yield kind, word
         place = found.end()
+
+
+def proved_condition(
+    where: str, kinds: Mapping[str, str], spelled: Callable[[str], str], prove: Callable[[str], object]
+) -> str:
+    """A condition as SQL whose constants are cast to their columns' types, each cast once proved to be no fault.
+
+    ``kinds``: the type of each column in the database's words; ``spelled``: a text as a literal there; ``prove``:
+    evaluates a constant, and raises where it is no value of its type.
+
+    Privacy: none: constants are tried alone, no row is looked at.
+    Raises: UsageError naming the column, not the constant.
+    """
+
+    def literal(text: str, column: str) -> str:
+        made = f"CAST({spelled(text)} AS {kinds[column]})"
+        sound = True
+        try:
+            prove(made)
+        except Exception:
+            sound = False
+        if not sound:
+            raise UsageError(f"the where= of the address holds a constant that is no value of column {column!r}")
+        return made
+
+    return RowFilter.read(where).sql(list(kinds), literal)
 
 
 @dataclass
