@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,21 @@ def test_a_run_is_measured(tmp_path: Path) -> None:
     assert ran.cpu >= 0.2
     assert ran.wall > 0
     assert 60e6 < ran.memory < 2e9
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell how much a process held")
+def test_the_peak_is_not_that_of_a_large_parent(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(Path(measured.__file__).parent)!r})
+from measured import run_measured
+held = bytearray(300_000_000)
+code = "import time; held = bytearray(60_000_000); time.sleep(0.3)"
+print(run_measured([sys.executable, "-c", code], 600, 2**33, Path("log")).memory)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert 60e6 < int(told.stdout) < 200e6
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,11 @@ class Measured:
 def run_measured(command: Sequence[str | Path], limit: float, most_memory: float, log: Path) -> Measured:
     """Run until it ends, ``limit`` seconds have passed or it holds ``most_memory`` bytes; then its group is killed.
 
-    ``log`` takes what it says. The peak is the largest of its processes' peaks, no sum.
+    ``log`` takes what it says. The peak is the largest of its processes' peaks, no sum; where that is below this
+    process's own, which Linux has a child begin with, it is that of the command's first process as seen while it ran.
     """
     began = time.monotonic()
-    stopped = ""
+    stopped, seen = "", 0
     in_order = os.environ | {"PYTHONUNBUFFERED": "1"}  # else what was printed first may come after the fault
     with log.open("wb") as said:
         process = subprocess.Popen(
@@ -48,6 +49,7 @@ def run_measured(command: Sequence[str | Path], limit: float, most_memory: float
                 done, status, used = os.wait4(process.pid, os.WNOHANG)
                 if done:
                     break
+                seen = max(seen, peak(process.pid))
                 if not stopped and time.monotonic() - began > limit:
                     stopped = f"did not end within {limit:g} s"
                 if not stopped and resident(process.pid) > most_memory:
@@ -61,7 +63,8 @@ def run_measured(command: Sequence[str | Path], limit: float, most_memory: float
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.monotonic() - began
     failed = stopped or ("" if process.returncode == 0 else last_words(log, process.returncode))
-    return Measured(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * PEAK_UNIT, failed)
+    told = used.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss or seen == 0
+    return Measured(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * PEAK_UNIT if told else seen, failed)
 
 
 def kill_group(pid: int) -> None:
@@ -78,6 +81,15 @@ def resident(pid: int) -> int:
     except (OSError, IndexError):
         return 0
     return pages * resource.getpagesize()
+
+
+def peak(pid: int) -> int:
+    """Most bytes in memory so far; 0 where the system does not tell."""
+    try:
+        found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0
+    return 0 if found is None else 1024 * int(found[1])
 
 
 def last_words(log: Path, code: int) -> str:

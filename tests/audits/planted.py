@@ -152,7 +152,7 @@ def priced(share: Fraction) -> Plant:
     """Every table is charged this share of its price."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
-        genuine = curator.marginal_charge
+        genuine = queries.marginal_charge
 
         def cheap(*arguments: Any, **options: Any) -> Any:
             import dataclasses
@@ -160,7 +160,7 @@ def priced(share: Fraction) -> Plant:
             charge = genuine(*arguments, **options)
             return dataclasses.replace(charge, cost=charge.cost * share)
 
-        patch.setattr(curator, "marginal_charge", cheap)
+        patch.setattr(queries, "marginal_charge", cheap)
         patch.setattr(ledger, "_mechanism_fault", lambda charge: None)
 
     return plant

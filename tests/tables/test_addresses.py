@@ -196,7 +196,7 @@ def connection() -> Any:
 @given(condition=conditions)
 def test_a_condition_keeps_the_rows_it_says_of_every_table(condition: tuple[str, Any], connection: Any) -> None:
     text, holds = condition
-    sql = RowFilter.read(text).sql(
+    sql = RowFilter.read(text).as_sql(
         list(COLUMNS), lambda word, column: f"CAST('{word.replace(chr(39), 2 * chr(39))}' AS {COLUMNS[column]})"
     )
     found = [n for (n,) in connection.execute(f"SELECT n FROM t WHERE {sql} ORDER BY n").fetchall()]
@@ -243,12 +243,12 @@ def test_a_condition_keeps_the_rows_it_says_of_every_table(condition: tuple[str,
 )
 def test_whatever_could_look_beyond_the_row_is_no_condition(text: str) -> None:
     with pytest.raises(UsageError, match="where="):
-        RowFilter.read(text).sql(list(COLUMNS), lambda word, column: "?")
+        RowFilter.read(text).as_sql(list(COLUMNS), lambda word, column: "?")
 
 
 def test_a_name_that_fits_two_columns_in_other_letters_is_refused() -> None:
     columns = ["A", "a"]
-    assert RowFilter.read("a = 1").sql(columns, lambda word, column: word) == '("a" = 1)'
+    assert RowFilter.read("a = 1").as_sql(columns, lambda word, column: word) == '("a" = 1)'
     with pytest.raises(UsageError, match="does not have"):
-        RowFilter.read('"aA" = 1').sql(["aa", "AA"], lambda word, column: word)
-    assert RowFilter.read("NAME = 'it''s'").sql(["name"], lambda word, column: f"[{word}]") == '("name" = [it\'s])'
+        RowFilter.read('"aA" = 1').as_sql(["aa", "AA"], lambda word, column: word)
+    assert RowFilter.read("NAME = 'it''s'").as_sql(["name"], lambda word, column: f"[{word}]") == '("name" = [it\'s])'

@@ -47,7 +47,7 @@ class RowFilter:
         """Raise UsageError with the form of a condition where the text holds a sign that none has."""
         return RowFilter(tuple(_tokens(text)))
 
-    def sql(self, columns: Sequence[str], literal: Literal) -> str:
+    def as_sql(self, columns: Sequence[str], literal: Literal) -> str:
         """The condition as SQL: names quoted, constants through ``literal``, everything in parentheses.
 
         ``columns`` are the names there are; capitals and small letters count where two differ in nothing else.
@@ -55,7 +55,7 @@ class RowFilter:
         Raises: UsageError where it is no condition, or names a column that there is not.
 
         >>> known = ["age", "n"]
-        >>> RowFilter.read("age >= 18 or n in ('x')").sql(known, lambda text, name: f"<{text}>")
+        >>> RowFilter.read("age >= 18 or n in ('x')").as_sql(known, lambda text, name: f"<{text}>")
         '(("age" >= <18>) OR ("n" IN (<x>)))'
         """
         reading = _Reading(self.tokens, columns, literal)
@@ -101,7 +101,7 @@ def proved_condition(
             raise UsageError(f"the where= of the address holds a constant that is no value of column {column!r}")
         return made
 
-    return RowFilter.read(where).sql(list(kinds), literal)
+    return RowFilter.read(where).as_sql(list(kinds), literal)
 
 
 @dataclass
