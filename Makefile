@@ -1,6 +1,8 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 PYTHON ?= python3
 PIP_QUIET ?= --quiet
+# Tests run side by side, a file at a time; each process takes up to 4 GB (WORKERS=0: one after the other, in this one).
+WORKERS ?= 2
 
 .PHONY: wheel minimal sbom demo test lint types docs audit audit-privacy audit-attacks bench compare-peers clean
 
@@ -9,7 +11,7 @@ demo: .venv-demo/ready
 	.venv-demo/bin/margent demo -o margent-demo
 
 test: .venv/ready
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest -n $(WORKERS) --dist loadfile
 	.venv/bin/python -m pytest --doctest-modules src docs --doctest-glob='*.md' -p no:randomly
 
 lint: .venv/ready
