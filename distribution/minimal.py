@@ -8,12 +8,16 @@ from pathlib import Path
 from environments import ROOT, built, core_dependencies, fresh, lower_bounds, run
 
 TESTS = (
-    *("tests/privacy/test_ledger.py", "tests/privacy/test_budget_file.py", "tests/privacy/test_door.py"),
+    *("tests/privacy/test_ledger.py", "tests/privacy/test_door.py", "tests/privacy/test_budget_file.py"),
+    *("tests/privacy/test_budget_edits.py", "tests/privacy/test_budget_hostile_files.py"),
+    *("tests/privacy/test_budget_sums.py", "tests/schema/test_read.py", "tests/schema/test_faults.py"),
+    *("tests/schema/test_category_files.py", "tests/schema/test_mutated_schemas.py", "tests/schema/test_cells.py"),
     *("tests/counts", "tests/tables", "tests/release", "tests/resume/test_command.py", "tests/cli/test_synthesize.py"),
-    *("tests/cli/test_budget.py", "tests/schema/test_read.py", "tests/schema/test_cells.py", "tests/test_public.py"),
-    "tests/test_round_trip.py",
+    *("tests/cli/test_budget.py", "tests/test_public.py", "tests/test_round_trip.py"),
 )
-NEED_MORE = ("tests/tables/test_frames.py", "tests/tables/test_streams.py")
+NEED_MORE = tuple(
+    f"tests/tables/test_{name}.py" for name in ("addresses", "duckdb", "duckdb_queries", "frames", "memory", "streams")
+)
 
 
 def main() -> None:

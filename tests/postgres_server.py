@@ -89,6 +89,14 @@ class Server:
         )
 
 
+def remade(server: Server, name: str, columns: str, *rows: str) -> str:
+    """A table of the server with these rows, and its address."""
+    server.run(f"DROP TABLE IF EXISTS {name} CASCADE", f"CREATE TABLE {name} ({columns})")
+    if rows:
+        server.run(f"INSERT INTO {name} VALUES {', '.join(rows)}")
+    return server.table(name)
+
+
 def why_not() -> str | None:
     """Why no server can be started here, or None."""
     if find_spec("adbc_driver_postgresql") is None:

@@ -1,4 +1,7 @@
-"""The project's outside: what a visitor looks for is there, agrees with the code, and asks nobody for private data."""
+"""The project's outside: what a visitor looks for is there, agrees with the code, and asks nobody for private data.
+
+Its inside: no module is too long to be read.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from margent.version import VERSION
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")]
+LONGEST = 400
+"""Lines of a Python module, tests too."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -37,3 +42,30 @@ def test_every_published_method_is_cited() -> None:
 )
 def test_templates_warn_against_private_data(template: Path) -> None:
     assert "NEVER paste private data" in template.read_text()
+
+
+def too_long(root: Path) -> list[str]:
+    """Modules of more lines than `LONGEST`, in every folder of the project that holds Python."""
+    folders = ("src", "tests", "bench", "distribution", "examples", "docs")
+    modules = [path.relative_to(root) for folder in folders for path in (root / folder).rglob("*.py")]
+    return sorted(
+        path.as_posix()
+        for path in modules
+        if "_build" not in path.parts and (root / path).read_bytes().count(b"\n") > LONGEST
+    )
+
+
+def test_no_module_is_too_long_to_read() -> None:
+    assert too_long(ROOT) == []
+
+
+def test_a_planted_long_module_is_seen(tmp_path: Path) -> None:
+    for name, lines in (
+        ("src/long.py", 401),
+        ("tests/deep/long.py", 401),
+        ("src/short.py", 400),
+        ("docs/long.md", 401),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n" * lines)
+    assert too_long(tmp_path) == ["src/long.py", "tests/deep/long.py"]

@@ -13,7 +13,7 @@ from margent.privacy.brackets import discrete_gaussian_law
 from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
 from margent.privacy.requests import MarginalRequest, ScoreRequest
-from tests.audits.gates import ALPHA, PAIR, ROOMY, counted
+from tests.audits.small_table import ALPHA, PAIR, ROOMY, counted
 
 EXACT = np.array([[3, 0, 1, 0], [0, 2, 0, 0], [1, 1, 4, 0], [0, 0, 0, 0]], dtype=np.int64)
 SCORES = 20_000

@@ -8,10 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.audits import gates
-from tests.audits.planted import BUGS, Bug
+from tests.audits import (
+    gates_charges,
+    gates_draws,
+    gates_runs,
+    gates_sensitivity,
+    planted_charges,
+    planted_draws,
+    planted_runs,
+    planted_sensitivity,
+)
+from tests.audits.planting import Bug
 from tests.hostile.mutations import rounds
 
+MODULES = (gates_charges, gates_draws, gates_runs, gates_sensitivity)
+BUGS = (*planted_charges.BUGS, *planted_draws.BUGS, *planted_runs.BUGS, *planted_sensitivity.BUGS)
 GATES = tuple(dict.fromkeys(bug.gate for bug in BUGS))
 
 
@@ -38,9 +49,10 @@ def test_there_are_enough_of_them_and_every_gate_is_needed() -> None:
     assert len({bug.name for bug in BUGS}) == len(BUGS) >= 40
     written = {
         value
-        for name, value in vars(gates).items()
+        for module in MODULES
+        for name, value in vars(module).items()
         if inspect.isfunction(value)
-        and value.__module__ == gates.__name__
+        and value.__module__ == module.__name__
         and value.__annotations__.get("return") == "None"
         and not name.startswith("_")
     }

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parents[1]
 READING, TYPES, CONTENTS, INTERFACE = (
     f"cases/test_{name}.py::test_" for name in ("reading", "types", "contents", "interface")
 )
-OWN = "test_cases.py::test_"
+MADE_UP = "cases/test_arguments.py::test_"
 
 ANSWERS: dict[str, tuple[str, ...]] = {
     "01": (
@@ -95,7 +95,7 @@ ANSWERS: dict[str, tuple[str, ...]] = {
         f"{INTERFACE}39_refused_before_the_table_is_opened",
         f"{INTERFACE}39_every_given_value_runs_or_is_refused",
         f"{INTERFACE}39_a_tiny_epsilon_is_noise_and_finite",
-        f"{OWN}a_large_epsilon_shows_the_table_and_a_tiny_one_does_not",
+        f"{MADE_UP}a_large_epsilon_shows_the_table_and_a_tiny_one_does_not",
     ),
     "40": (
         f"{INTERFACE}40_no_rows_have_columns_and_types",

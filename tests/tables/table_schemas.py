@@ -15,6 +15,30 @@ from margent.tables.source import open_table
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 CANARY = "canary-7f3a"
+DECLARED = ReadOptions(query_is_row_wise=True)
+HOSTILE = [
+    'a"b',
+    "x'; DROP TABLE t; --",
+    '"; DROP TABLE t; --',
+    "é中\u202e",
+    "select",
+    "a.b",
+    " ",
+    "a\nb",
+    "(select content from read_text('/etc/hostname'))",
+    "$1",
+    "?",
+    "%s",
+    "a\\b",
+    '"',
+    '""',
+    "--",
+    "/*",
+    "{a}",
+    "\ufeffa",
+    "a" * 300,
+]
+"""Names that databases must take for nothing but names."""
 
 
 @dataclass(frozen=True)
