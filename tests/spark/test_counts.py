@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from margent.counts import spark as spark_counts
 from margent.counts import spark_people, spark_tables
+from margent.counts.contribution import KeptRows
 from margent.counts.engines import counts_of, kept_rows, texts_of
 from margent.counts.spark import SparkCounts
 from margent.counts.spark_people import KeptSparkRows
@@ -29,7 +30,7 @@ from margent.schema.read import schema_from_json
 from margent.schema.settled import grid_schema
 from margent.tables.source import open_table
 from tests.spark.tables import SCHEMA, typed_table
-from tests.spark.test_tasks import KEYS, kept_by_definition
+from tests.spark.test_tasks import KEYS, kept_by_definition, nulls_first
 
 NAMES = SCHEMA.columns_read
 CLIQUES = [(), *((name,) for name in NAMES), *itertools.combinations(NAMES, 2)]
@@ -142,16 +143,19 @@ def people_file(path: Path, ids: list[str], cells: list[str | None]) -> Path:
     return written(pa.table({"id": pa.array(ids), "cell": pa.array(cells, pa.string())}), path)
 
 
+COLUMNS = ("id", "cell")
+
+
 def bounded(frame: Any, most: int, schema: Schema = PERSONS) -> tuple[list[Any], list[int], list[Any]]:
     """Kept rows, sizes, and counts of a frame of persons, under fixed keys."""
     schema = replace(schema, unit=PersonUnit("id", most))
     with open_table(frame, schema) as source:
         kept = kept_rows(source, schema, None, None)
-        assert isinstance(kept, KeptSparkRows)
+        assert isinstance(kept, (KeptSparkRows, KeptRows))
         kept.identity, kept.key = replace(kept.identity, key=KEYS[0]), KEYS[1]
         tables = counts_of(kept, schema).count([(), ("cell",)])
-        rows = [pair for batch in kept.batches() for pair in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
-        return sorted(((name, cell) for cell, name in rows), key=repr), kept.sizes().tolist(), tables
+        rows = [pair for batch in kept.batches() for pair in zip(*(batch[n].to_pylist() for n in COLUMNS), strict=True)]
+        return sorted(rows, key=repr), kept.sizes().tolist(), tables
 
 
 def test_kept_rows_are_those_of_the_definition_in_any_order_of_the_table(spark: Any, tmp_path: Path) -> None:
@@ -164,6 +168,20 @@ def test_kept_rows_are_those_of_the_definition_in_any_order_of_the_table(spark: 
     assert sum(size * count for size, count in enumerate(sizes, start=1)) == tables[0] == len(rows)
     again, _, _ = bounded(frame.orderBy("cell", ascending=False).coalesce(1), 2)
     assert again == rows
+
+
+def test_the_local_engine_keeps_the_same_rows_of_a_file_that_is_in_the_order_of_its_cells(
+    spark: Any, tmp_path: Path
+) -> None:
+    ids, cells = people(500, 4)
+    order = sorted(range(len(cells)), key=lambda row: nulls_first(cells[row]))
+    ids, cells = [ids[row] for row in order], [cells[row] for row in order]
+    path = people_file(tmp_path / "p.parquet", ids, cells)
+    for most in (1, 3, 12):
+        local, far = bounded(path, most), bounded(spark.read.parquet(str(path)).repartition(4), most)
+        assert far[:2] == local[:2]
+        assert all_equal(far[2], local[2])
+        assert len(far[0]) < sum(1 for name in ids if name), "some have more"
 
 
 def test_where_nobody_has_too_many_rows_all_rows_with_an_id_are_counted(spark: Any, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margent.counts import spark_tables
+from margent.counts.contribution import KeptRows
 from margent.counts.identity import Identity, encrypted
 from margent.counts.kernel import MAX_CELLS
 from margent.counts.source import StreamedCounts
@@ -112,6 +115,18 @@ def persons_table(ids: Sequence[str], cells: Sequence[str | None]) -> pa.Table:
     return pa.table({"c0": pa.array(ids, pa.string()), "c1": pa.array(cells, pa.string())})
 
 
+def sorted_and_counted(marked: pa.Table) -> pa.Table:
+    """Rows of one task as Spark hands them over: persons together, their rows by cells and with their number."""
+    persons = list(zip(marked["person_high"].to_pylist(), marked["person_low"].to_pylist(), strict=True))
+    cells = [
+        [nulls_first(cell) for cell in row] for row in zip(*marked.select([0, 1]).to_pydict().values(), strict=True)
+    ]
+    order = sorted(range(len(persons)), key=lambda place: (persons[place], cells[place]))
+    rows = Counter(persons)
+    marked = marked.append_column("person_rows", pa.array([rows[person] for person in persons], pa.int64()))
+    return marked.take(pa.array(order, pa.int64()))
+
+
 def kept_by_tasks(
     table: pa.Table, most: int, tasks: int, cut: int, keys: tuple[bytes, bytes], seed: int
 ) -> tuple[list[tuple[str, str | None]], list[int]]:
@@ -129,8 +144,7 @@ def kept_by_tasks(
     low = np.array(together["person_low"].to_pylist(), dtype=np.int64)
     for parity in (0, 1):
         mine = together.filter(pa.array(low % 2 == parity))
-        keys_of_sort = [(name, "ascending") for name in ("person_high", "person_low", "c0", "c1")]
-        mine = mine.sort_by(keys_of_sort)
+        mine = sorted_and_counted(mine)
         for piece in received(bounded_rows(keys[1], most, ("id", "cell"), mine.to_batches(max_chunksize=cut))):
             if piece.kind == "rows":
                 block = unpacked(piece.data)
@@ -143,18 +157,25 @@ def kept_by_tasks(
 def kept_by_definition(
     ids: Sequence[str], cells: Sequence[str | None], most: int, keys: tuple[bytes, bytes]
 ) -> list[tuple[str, str | None]]:
-    """Person by person: order the rows by their cells, rank AES(pseudonym, number), keep the smallest."""
+    """Person by person, rows in the order of their cells: with r left, keep this one if floor(r u / 2^64) < free."""
     found = []
     for person in sorted(set(ids) - {""}):
         words = Identity("id", ("",), "string", keys[0]).pseudonyms(pa.RecordBatch.from_pydict({"id": [person]}))
-        own = sorted(
-            (cell for name, cell in zip(ids, cells, strict=True) if name == person), key=lambda x: (x is None, x)
-        )
-        blocks = np.repeat(words, len(own), axis=0)
-        blocks[:, 1] ^= np.arange(1, len(own) + 1, dtype=np.uint64)
-        ranked = sorted(range(len(own)), key=lambda place: tuple(encrypted(keys[1], blocks)[place].tolist()))
-        found += [(person, own[place]) for place in ranked[:most]]
+        own = sorted((cell for name, cell in zip(ids, cells, strict=True) if name == person), key=nulls_first)
+        free = min(len(own), most)
+        for place, cell in enumerate(own):
+            left = len(own) - place
+            block = words ^ np.array([[0, left]], dtype=np.uint64)
+            if left * int(encrypted(keys[1], block)[0, 0]) >> 64 < free:
+                free -= 1
+                found.append((person, cell))
+        assert free == 0
     return sorted(found, key=repr)
+
+
+def nulls_first(cell: str | None) -> tuple[bool, str]:
+    """As Spark sorts."""
+    return cell is not None, cell or ""
 
 
 KEYS = bytes(range(32)), bytes(range(32, 64))
@@ -201,18 +222,53 @@ def test_every_pair_of_a_persons_rows_is_kept_as_often_as_every_other() -> None:
     assert sum((count - expected) ** 2 / expected for count in tallies.values()) < 33.7
 
 
+@given(some_ids, st.integers(1, 6), st.integers(0, 9), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=40)
+def test_a_file_whose_rows_are_in_the_order_of_their_cells_keeps_the_same_rows(
+    ids: list[str], most: int, kinds: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    cells = sorted(f"cell {mark}" for mark in rng.integers(0, kinds + 1, len(ids)))
+    batch = pa.RecordBatch.from_pydict({"id": ids, "cell": cells})
+    local = KeptRows(OneBatch(batch), Identity(*WHO), most, people=100, key=KEYS[1])
+    kept = [row for found in local.batches() for row in zip(*found.to_pydict().values(), strict=True)]
+    rows, sizes = kept_by_tasks(persons_table(ids, cells), most, 3, 7, KEYS, seed)
+    assert rows == sorted(kept, key=repr)
+    assert sizes == local.sizes().tolist()
+
+
+@dataclass(frozen=True)
+class OneBatch:
+    """A table of one batch, as often as it is read."""
+
+    batch: pa.RecordBatch
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        yield self.batch
+
+
+def marked_rows(ids: Sequence[str]) -> pa.Table:
+    return pa.Table.from_batches(named_persons(WHO, ("id", "cell"), persons_table(ids, ids).to_batches()))
+
+
+def bounded_in_single_rows(rows: pa.Table) -> None:
+    list(received(bounded_rows(KEYS[1], 1, ("id", "cell"), rows.to_batches(max_chunksize=1))))
+
+
 def test_persons_that_come_twice_are_a_fault_and_not_kept_twice() -> None:
-    batches = [
-        batch
-        for ids in (["a", "b"], ["a"])
-        for batch in named_persons(
-            ("id", ("",), "string", KEYS[0]), ("id", "cell"), persons_table(ids, ids).to_batches()
-        )
-    ]
-    table = pa.Table.from_batches(batches)
-    backwards = table.sort_by([("person_high", "descending")])
+    backwards = sorted_and_counted(marked_rows(["a", "b", "a"])).sort_by([("person_high", "descending")])
     with pytest.raises(TaskFault, match="out of order"):
-        list(received(bounded_rows(KEYS[1], 1, ("id", "cell"), backwards.to_batches(max_chunksize=1))))
+        bounded_in_single_rows(backwards)
+
+
+@pytest.mark.parametrize("left_out", [0, 1, 2, 3, 4])
+def test_a_row_that_is_lost_between_counting_and_keeping_is_a_fault(left_out: int) -> None:
+    rows = sorted_and_counted(marked_rows(["a", "b", "a", "b", "b"]))
+    bounded_in_single_rows(rows)
+    fewer = rows.filter(pa.array([place != left_out for place in range(5)]))
+    for cut in (1, 2, 5):
+        with pytest.raises(TaskFault, match="not together"):
+            list(received(bounded_rows(KEYS[1], 1, ("id", "cell"), fewer.to_batches(max_chunksize=cut))))
 
 
 SECRET = "canary-93"

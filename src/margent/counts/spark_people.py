@@ -1,9 +1,9 @@
 """At most k rows of each person of a table in Spark, whatever order and place its rows are met in.
 
 Spark has no order of rows to rely on, so a person's rows are ordered by their cells: rows that are alike may change
-places, which changes nothing. In that order row i has the priority AES(pseudonym, i) under a secret key, and the k
-smallest are kept: a uniformly random k of that person's rows, and a function of them and the key alone. A task that
-is tried again, on another worker or in another order, keeps the same.
+places, which changes nothing. In that order they are met as `margent.counts.contribution` meets them in a file's, and
+the same are kept: a function of that person's rows and of the key alone. A task that is tried again, on another
+worker or in another order, keeps the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.identity import Identity, Words, encrypted, fresh_key
+from margent.counts.identity import Identity, encrypted, fresh_key
+from margent.counts.people import choose
 from margent.counts.spark import LooksOfSpark
 from margent.schema.check import MOST_SIZES
 from margent.tables.spark_pieces import (
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
 SIZES = "sizes"
 
 _WORDS = ("person_high", "person_low")
+_ROWS_OF_PERSON = "person_rows"
 _FAULT = "fault"
+_MISSED = "rows of a person are not together"
 
 
 @dataclass(eq=False)
@@ -102,7 +105,7 @@ class KeptSparkRows:
         return total
 
     def _settled(self) -> Any:
-        from pyspark.sql import functions
+        from pyspark.sql import Window, functions
         from pyspark.sql.types import LongType, StringType, StructField, StructType
 
         frame, packed = self.source.looked_at()
@@ -117,7 +120,11 @@ class KeptSparkRows:
             functions.col(field.name).cast("binary") if isinstance(field.dataType, StringType) else field.name
             for field in columns
         ]
+        # Sorted before the rows of each person are counted, so that Spark sorts once; and asked for again behind it,
+        # where only Spark knows that nothing changed.
         together = marked.repartition(*_WORDS).sortWithinPartitions(*_WORDS, *order)
+        counted = functions.count(functions.lit(1)).over(Window.partitionBy(*_WORDS))
+        together = together.withColumn(_ROWS_OF_PERSON, counted).sortWithinPartitions(*_WORDS, *order)
         with well_batched(self.session, packed=False):
             return self.keep(together.mapInArrow(partial(bounded_rows, self.key, self.most_rows, names), PIECES))
 
@@ -175,18 +182,17 @@ def bounded_rows(
 
 @dataclass(eq=False)
 class _Keeper:
-    """Keeps rows person by person; of the last person of a block, which may go on, the best so far wait.
+    """Keeps rows person by person, block by block; the last person of a block may go on in the next one.
 
-    ``last``: that person, ``met`` their rows so far, ``waiting`` the best of them with their ``priorities``.
+    ``last``: that person, of whose rows ``left`` are still to come and ``free`` more may be kept.
     """
 
     key: bytes = field(repr=False)
     most_rows: int
     names: Sequence[str]
     last: tuple[int, int] | None = None
-    met: int = 0
-    waiting: Any = None
-    priorities: Words = field(default_factory=lambda: np.zeros((0, 2), np.uint64), repr=False)
+    left: int = 0
+    free: int = 0
     sizes: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -195,44 +201,41 @@ class _Keeper:
     def blocks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for block in gathered(batches):
             yield self._kept(block)
-        if self.waiting is not None:
-            self._count(np.array([self.waiting.num_rows]))
-            yield self.waiting
+        if self.left:
+            raise TaskFault(_MISSED)
 
     def _kept(self, block: pa.RecordBatch) -> pa.RecordBatch:
-        """The kept rows of every person that ends in this block."""
         import pyarrow as pa
 
         faults = block.column(_FAULT).drop_null()
         if len(faults):
             raise TaskFault(faults[0].as_py())
         words = np.stack([block.column(name).to_numpy() for name in _WORDS], axis=1)
-        rows = read_plainly(block, self.names)
-        changes = np.flatnonzero((words[1:] != words[:-1]).any(axis=1)) + 1
-        starts = np.concatenate([[0], changes])
+        of_person = block.column(_ROWS_OF_PERSON).to_numpy()
+        starts = np.flatnonzero(np.append(True, (words[1:] != words[:-1]).any(axis=1)))
         _require_order(self.last, words[starts])
         goes_on = self.last == tuple(words[0].tolist())
-        person = np.repeat(np.arange(starts.size), np.diff(np.append(starts, len(words)))) + (not goes_on)
-        numbers = np.arange(len(words)) - starts[person - (not goes_on)] + 1
-        numbers[person == 0] += self.met
+        person = np.repeat(np.arange(starts.size), np.diff(np.append(starts, len(words))))
+        first = of_person[starts]
+        quota = np.minimum(first, self.most_rows)
+        self._count(quota[int(goes_on) :])
+        if goes_on:
+            first[0], quota[0] = self.left, self.free
+        # How many of the person's rows are left, this one among them.
+        left = first[person] - (np.arange(len(words)) - starts[person])
+        self._require_all(left, starts, goes_on=goes_on)
         blocks = words.view(np.uint64).copy()
-        blocks[:, 1] ^= numbers.astype(np.uint64)
-        priorities = np.concatenate([self.priorities, encrypted(self.key, blocks)])
-        person = np.concatenate([np.zeros(len(self.priorities), dtype=person.dtype), person])
-        if self.waiting is not None:
-            (rows,) = pa.Table.from_batches([self.waiting, rows]).combine_chunks().to_batches()
-        # The smallest priorities of each person: ranks in the order of (person, priority).
-        order = np.lexsort((priorities[:, 1], priorities[:, 0], person))
-        ordered = person[order]
-        first = np.searchsorted(ordered, ordered)
-        best = order[np.arange(order.size) - first < self.most_rows]
-        ended = np.sort(best[person[best] < person[-1]])
-        stays = np.sort(best[person[best] == person[-1]])
-        self._count(np.unique(person[ended], return_counts=True)[1])
-        self.met = int(numbers[-1])
+        blocks[:, 1] ^= left.view(np.uint64)
+        kept = np.zeros(len(words), dtype=np.bool_)
+        choose(person, left, np.ascontiguousarray(encrypted(self.key, blocks)[:, 0]), quota, kept)
         self.last = (int(words[-1, 0]), int(words[-1, 1]))
-        self.waiting, self.priorities = rows.take(pa.array(stays)), priorities[stays]
-        return rows.take(pa.array(ended))
+        self.left, self.free = int(left[-1]) - 1, int(quota[-1])
+        return read_plainly(block, self.names).filter(pa.array(kept))
+
+    def _require_all(self, left: NDArray[np.int64], starts: NDArray[np.int64], *, goes_on: bool) -> None:
+        """All rows of a person were met before the next one comes, and no more than were counted."""
+        if (left < 1).any() or (left[starts[1:] - 1] != 1).any() or (self.left and not goes_on):
+            raise TaskFault(_MISSED)
 
     def _count(self, kept: NDArray[np.int64]) -> None:
         # More than can be asked for are not told apart; nobody asks then.
