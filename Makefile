@@ -11,7 +11,7 @@ demo: .venv-demo/ready
 	.venv-demo/bin/margent demo -o margent-demo
 
 test: .venv/ready
-	.venv/bin/python -m pytest -n $(WORKERS) --dist loadfile
+	.venv/bin/python -m pytest -n $(WORKERS) --dist loadgroup
 	.venv/bin/python -m pytest --doctest-modules src docs --doctest-glob='*.md' -p no:randomly
 
 lint: .venv/ready

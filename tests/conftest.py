@@ -131,6 +131,18 @@ def quick(method: Any) -> Any:
     return replace(method, collector=replace(method.collector, builder=IndependentColumns()))
 
 
+TOGETHER = ("docs", "spark")
+"""Folders whose tests share a thing that is made once: the site's pages, a Spark session."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one file run in one process, where several run side by side, and those of a folder in `TOGETHER`."""
+    for item in items:
+        file = item.path.relative_to(Path(__file__).parent)
+        group = file.parts[0] if file.parts[0] in TOGETHER else file.as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests that take every method or synthesizer in turn skip those whose package is not installed, and say so."""
     from margent.methods import METHODS
