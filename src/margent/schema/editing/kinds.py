@@ -23,15 +23,18 @@ KINDS = (
     Kind("one of a list of values, or codes", ("list", "values", "codes"), "string", listed=True),
     Kind("a whole number", ("whole number", "integer"), "integer"),
     Kind("a number with a decimal point", ("number",), "number"),
-    Kind("yes or no", ("boolean", "yes or no"), "boolean"),
+    Kind("yes or no", ("yes or no", "boolean"), "boolean"),
     Kind("a day", ("day", "date"), "date"),
-    Kind("a day and a clock time", ("datetime",), "datetime"),
+    Kind("a day and a clock time", ("day and time", "datetime"), "datetime"),
     Kind("a clock time", ("time",), "time"),
     Kind("a year", ("year",), "year"),
     Kind("a month of a year", ("month", "yearmonth"), "yearmonth"),
     Kind("an id: new ones are written", ("id", "identifier"), "string", "identifier"),
-    Kind("free text, or anything to leave out", ("text", "drop", "leave out"), "string", "drop"),
+    Kind("free text, or anything to leave out", ("leave out", "drop", "text"), "string", "drop"),
 )
+
+LEFT_OUT = KINDS[-1]
+"""Neither read nor written."""
 
 _KEPT = ("name", "title", "description", "missingValues", "rdfType", "example")
 
