@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import jinja2
+from markupsafe import Markup, escape
 
 
 def page(template: str, **facts: Any) -> str:
@@ -22,6 +23,8 @@ def page(template: str, **facts: Any) -> str:
     )
     environment.filters["percent"] = percent
     environment.filters["figure"] = figure
+    environment.filters["capped"] = capped
+    environment.filters["code"] = code
     environment.filters["count"] = lambda value: f"{value:,}"
     return environment.get_template(template).render(**facts)
 
@@ -36,6 +39,27 @@ def percent(share: float) -> str:
         digits = min(6, 1 - math.floor(math.log10(abs(share) * 100)))
         return f"{100 * share:.{max(digits, 1)}f} %"
     return f"{100 * share:.1f} %"
+
+
+def capped(share: float) -> str:
+    """A share that noise alone can carry beyond the whole: as a percentage up to 100.
+
+    >>> capped(0.5), capped(10.246)
+    ('50.0 %', 'over 100 %')
+    """
+    return "over 100 %" if share > 1 else percent(share)
+
+
+def code(text: str) -> Markup:
+    """A sentence with what stands between backticks as code, everything escaped.
+
+    >>> code("`a` < b")
+    Markup('<code>a</code> &lt; b')
+    """
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
+    )
 
 
 def figure(value: float | None) -> str:

@@ -45,6 +45,11 @@ def code_labels(layout: Layout) -> tuple[str, ...]:
     return tuple(names)
 
 
+def has_bin_labels(layout: Layout) -> bool:
+    """Whether the labels of a column's own codes are bins on its axis, such as "0 to 4"."""
+    return layout.cuts is not None and layout.field.relative_to is None
+
+
 def _spelled(field: Field, value: object) -> str:
     """A listed value as the table spells it: yes and no in the column's own words."""
     if field.type != "boolean":
