@@ -85,6 +85,33 @@ def test_a_column_is_left_out_with_x_and_a_menu_shown_once(
     ]  # fmt: skip
 
 
+def test_answers_may_follow_on_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = tmp_path / "S.json"
+    schema.write_text(json.dumps({"fields": [{"name": name, "type": "todo"} for name in "abcd"]}))
+    says(
+        monkeypatch,
+        "2 0 110 no more than asked",  # a: whole
+        "3 0 9 many", "1", "", "",  # b: decimals are no number; asked for, then bins and whether cells are empty
+        "1 day ward|night ward", "", "no",
+        "5 2020-01-01 2020-12-31 %d.%m.%Y month no",
+        "q",
+    )  # fmt: skip
+    assert run(["schema", "edit", str(schema)]) == 0
+    said = capsys.readouterr().out
+    assert "Not asked for, and not used: more than asked" in said
+    assert "'many' is no answer to what is asked next" in said
+    assert json.loads(schema.read_text())["fields"] == [
+        {"name": "a", "type": "integer", "constraints": {"minimum": 0, "maximum": 110, "required": True}},
+        {"name": "b", "type": "number", "constraints": {"minimum": 0, "maximum": 9},
+         "margent": {"bins": 20, "decimals": 1}},
+        {"name": "c", "type": "string", "categories": ["day ward", "night ward"], "constraints": {"required": True}},
+        {"name": "d", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31",
+         "required": True}, "margent": {"bins": "month"}, "format": "%d.%m.%Y"},
+    ]  # fmt: skip
+
+
 def test_the_check_tells_what_is_left_out_and_who_is_protected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

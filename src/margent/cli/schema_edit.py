@@ -70,12 +70,23 @@ def _ask_all(dialogue: Dialogue) -> None:
     """Ask until nothing is open, or until somebody leaves."""
     column: int | None = -1
     seen: set[str] = set()
+    ahead: list[str] = []
     while (found := dialogue.open_question()) is not None:
         place, question = found
         if place[0] != column:
+            if ahead:
+                say(f"  Not asked for, and not used: {' '.join(ahead)}")
+                ahead.clear()
             column = place[0]
             _say_column(dialogue, place)
-        if not _ask(dialogue, place, question, question.again if question.key in seen else ""):
+        if ahead:
+            faults = dialogue.answer(place, question, given := ahead.pop(0))
+            if not faults:
+                continue
+            ahead.clear()
+            say(f"  {given!r} is no answer to what is asked next:")
+            _say_faults(faults)
+        if not _ask(dialogue, place, question, question.again if question.key in seen else "", ahead):
             return
         seen.add(question.key)
 
@@ -88,8 +99,13 @@ def _say_column(dialogue: Dialogue, place: Place) -> None:
     say(f"{name}{count}" + (f": {described}" if described else ""))
 
 
-def _ask(dialogue: Dialogue, place: Place, question: Question, again: str) -> bool:
-    """Ask one question, in shorter words ``again`` if there are any; False where somebody leaves."""
+def _ask(dialogue: Dialogue, place: Place, question: Question, again: str, ahead: list[str]) -> bool:
+    """Ask one question, in shorter words ``again`` if there are any; False where somebody leaves.
+
+    Answers to the next questions that were given with this one go to ``ahead``.
+    """
+    from margent.schema.editing.kinds import kind_and_more
+
     now = f" [{question.now}]" if question.now else ""
     words = again or question.words
     while True:
@@ -110,11 +126,18 @@ def _ask(dialogue: Dialogue, place: Place, question: Question, again: str) -> bo
                 return True
             say("  x leaves a column out, and this question is about the whole table.")
         else:
-            faults = dialogue.answer(place, question, text.strip()[1:] if text.strip() in LITERAL else text)
+            text = text.strip()[1:] if text.strip() in LITERAL else text
+            text, more = kind_and_more(text) if question.key == "kind" else (text, [])
+            faults = dialogue.answer(place, question, text)
             if not faults:
+                ahead += more
                 return True
-            for fault in faults[:5]:
-                say(f"  That does not fit: {fault}")
+            _say_faults(faults)
+
+
+def _say_faults(faults: list[str]) -> None:
+    for fault in faults[:5]:
+        say(f"  That does not fit: {fault}")
 
 
 def _say_lines(words: str) -> None:

@@ -205,6 +205,13 @@ def test_values_may_lie_in_a_file(tmp_path: Path) -> None:
     assert [item.value for item in schema.fields[0].listed or ()] == ["A10", "B20"]
 
 
+def test_the_format_that_was_told_last_is_proposed() -> None:
+    dialogue = Dialogue(draft("born", "seen"))
+    dates = {"minimum": ["2020-01-01"] * 2, "maximum": ["2020-12-31"] * 2, "format": ["%d/%m/%Y"]}
+    assert play(dialogue, {"kind": ["5", "5"]} | dates) == []
+    assert [field["format"] for field in dialogue.result["fields"]] == ["%d/%m/%Y"] * 2, "Enter took what was proposed"
+
+
 def test_bins_can_be_changed_where_every_value_was_kept() -> None:
     bounded = {"name": "height", "type": "integer", "constraints": {"minimum": 30, "maximum": 220}}
     dialogue = Dialogue({"fields": [bounded], "margent": {"unit": "row"}}, ["height"])

@@ -147,6 +147,12 @@ class Dialogue:
         found = open_faults(other, _tokens(changed), self.folder)
         return [fault.message.removeprefix(f"field {other['name']!r}: ") for fault in found if fault.pointer not in old]
 
+    def _form(self, place: int) -> str:
+        """The format that was told last of columns of the same type: most tables have one."""
+        fields = self.document["fields"]
+        told = [raw["format"] for raw in fields[:place] if raw["type"] == fields[place]["type"] and "format" in raw]
+        return told[-1] if told else "iso"
+
     def _named_model(self, text: str) -> Document | None:
         """The column whose answers are to be taken, where an answer names one."""
         word, _, name = text.strip().partition(" ")
@@ -165,7 +171,12 @@ class Dialogue:
             yield (None, "leave out"), leaving_out(self.document)
         for place in self.chosen:
             fresh = self.answered.get((place, "kind"), False)
-            found = field_questions(self.document["fields"][place], every=self.asks_all, fresh=fresh)
+            found = field_questions(
+                self.document["fields"][place],
+                every=self.asks_all,
+                fresh=fresh,
+                form=self._form(place) if fresh else "iso",
+            )
             # A question that was answered stays in its place: it may be open no longer.
             yield from (((place, question.key), question) for question in found)
         begun = any(place is None and key != "leave out" for place, key in self.answered)

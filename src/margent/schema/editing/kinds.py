@@ -55,6 +55,20 @@ def current_kind(field: dict[str, Any]) -> Kind | None:
     return next((kind for kind in KINDS if kind.type == field.get("type") and kind.role is None), None)
 
 
+def kind_and_more(text: str) -> tuple[str, list[str]]:
+    """An answer to the first question, and those to the next ones that were given with it.
+
+    A list of values is one answer, blanks in it and all.
+
+    >>> kind_and_more("2 0 110 no"), kind_and_more("1 day ward|night ward"), kind_and_more("whole number")
+    (('2', ['0', '110', 'no']), ('1', ['day ward|night ward']), ('whole number', []))
+    """
+    word, _, rest = text.strip().partition(" ")
+    if not rest or not word.isdigit():
+        return text, []
+    return word, [rest.strip()] if word == "1" else rest.split()
+
+
 def set_kind(field: dict[str, Any], kind: Kind) -> None:
     """Make a field one of this kind, with questions for what that needs; a field that is one already stays as it is."""
     if current_kind(field) == kind:

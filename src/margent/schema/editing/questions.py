@@ -38,8 +38,10 @@ _BIN_FORMS = {
 }
 
 
-def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]:
+def field_questions(field: Field, *, every: bool, fresh: bool, form: str = "iso") -> list[Question]:
     """The questions about a field: the open ones; all of them with ``every``, or more once its kind was just said.
+
+    ``form`` is the format to propose for dates and times.
 
     >>> [question.key for question in field_questions({"name": "x", "type": "todo"}, every=False, fresh=False)]
     ['kind']
@@ -48,7 +50,7 @@ def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]
     if field.get("type") == TODO or field.get("margent", {}).get("role", "model") != "model":
         return kind
     more = every or fresh
-    found = [*kind, *list_questions(field, more=more), *_bounds(field, more=more), *_spelling(field, more=more)]
+    found = [*kind, *list_questions(field, more=more), *_bounds(field, more=more), *_spelling(field, form, more=more)]
     block, constraints = field.get("margent", {}), field.get("constraints", {})
     if block.get("bins") == TODO or (every and ("bins" in block or _has_bounds(field))):
         found.append(_bins(field))
@@ -59,6 +61,7 @@ def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]
 
 def _kind(field: Field) -> Question:
     menu = "\n".join(f"    {place:>2}  {kind.words}" for place, kind in enumerate(KINDS, 1))
+    hint = "Answers to the next questions may follow: 2 0 110 is a whole number from 0 to 110."
     short = ", ".join(f"{place} {kind.names[0]}" for place, kind in enumerate(KINDS, 1))
 
     def change(made: Field, text: str) -> None:
@@ -73,11 +76,12 @@ def _kind(field: Field) -> Question:
     now = current_kind(field)
     return Question(
         "kind",
-        f"What does the column hold?\n{menu}",
+        f"What does the column hold?\n{hint}\n{menu}",
         "This decides what is asked next. Choose 1 for codes and words of which you can list all; "
         "numbers that are only codes (1 = north, 2 = south) are a list as well. Ids are not modeled: new ones are "
         "written. Free text, names and addresses should be left out: they say who somebody is. "
-        "`like ward` gives the column the answers that the column ward has.\n" + menu,
+        "`like ward` gives the column the answers that the column ward has. Answers to the next questions may follow "
+        "on the line: `2 0 110` is a whole number from 0 to 110, `1 F|M` a list, `4 Y N` a yes or no.\n" + menu,
         "" if now is None else str(KINDS.index(now) + 1),
         change,
         again=f"What does the column hold? ({short})",
@@ -124,7 +128,7 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
     return found
 
 
-def _spelling(field: Field, *, more: bool) -> list[Question]:
+def _spelling(field: Field, proposed: str, *, more: bool) -> list[Question]:
     kind, block = field["type"], field.get("margent", {})
     found = []
     if kind == "number" and (block.get("decimals") == TODO or more):
@@ -164,8 +168,9 @@ def _spelling(field: Field, *, more: bool) -> list[Question]:
                 "In a pattern %d is the day, %m the month in figures, %b its short name, %Y the year in "
                 "four figures, %H the "
                 "hour, %M the minute, %S the second. Cells of another spelling count as missing.",
-                field.get("format", "iso"),
+                field.get("format", proposed),
                 form,
+                suggested="format" not in field,
             )
         )
     if kind == "datetime" and (block.get("timeZone") == TODO or more):
