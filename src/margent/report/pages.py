@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import jinja2
-from markupsafe import Markup, escape
 
 
 def page(template: str, **facts: Any) -> str:
@@ -24,7 +23,6 @@ def page(template: str, **facts: Any) -> str:
     environment.filters["percent"] = percent
     environment.filters["figure"] = figure
     environment.filters["capped"] = capped
-    environment.filters["code"] = code
     environment.filters["count"] = lambda value: f"{value:,}"
     return environment.get_template(template).render(**facts)
 
@@ -48,18 +46,6 @@ def capped(share: float) -> str:
     ('50.0 %', 'over 100 %')
     """
     return "over 100 %" if share > 1 else percent(share)
-
-
-def code(text: str) -> Markup:
-    """A sentence with what stands between backticks as code, everything escaped.
-
-    >>> code("`a` < b")
-    Markup('<code>a</code> &lt; b')
-    """
-    parts = [escape(part) for part in text.split("`")]
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
-    )
 
 
 def figure(value: float | None) -> str:
