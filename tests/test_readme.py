@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import shlex
@@ -48,10 +49,14 @@ def rows_of(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-def test_five_minutes_with_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    draft, *rest = commands("schema draft")
+def test_five_minutes_with_the_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    draft, edit, *rest = commands("schema draft")
     assert run(draft) == 0
     drafted = json.loads((folder / "schema.json").read_text())
+    monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
+    assert run(edit) == 0
     assert run(rest[0]) == 3, "open questions are faults"
     edited = json.loads(block("json", '"admitted"'))
     assert [field["name"] for field in edited["fields"]] == [field["name"] for field in drafted["fields"]]

@@ -159,7 +159,7 @@ def test_a_draft_is_one_line_a_column_and_shows_how_to_answer(
     lines = (tmp_path / "S.json").read_text().splitlines()
     assert sum('"name"' in line for line in lines) == len([line for line in lines if '"todo"' in line]) - 1 == 60
     said = capsys.readouterr().out
-    assert "... and 49 more" in said
+    assert "... and 55 more" in said
     assert said.count("identifier") == 2, "how to answer is told once, and shown once"
     answers = [line.strip().split("   ")[0] for line in said.splitlines() if line.startswith('  {"name"')]
     fields = [json.loads(answer) for answer in answers]

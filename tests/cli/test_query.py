@@ -7,9 +7,12 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from margent.answers.answer import QueryAnswer
 from margent.cli import run
+from margent.cli.query import _show
 from tests.cli.test_synthesize import synthesize
 from tests.conftest import SCHEMA, people_rows, write_csv
 
@@ -32,12 +35,32 @@ def test_a_table_for_people(out: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert lines[0].split() == ["sex", "work", "count", "±"]
     counts = [int(line.split()[-2]) for line in lines[1:3]]
     assert counts == sorted(counts, reverse=True)
-    assert lines[3] == "and 13 more cells (--all shows them)"
+    assert lines[3].startswith("and 13 more cells (--all shows them")
     assert lines[4].startswith("Measured: sex, work were counted together in ")
     everything = said(["query", str(out), "sex,work", "--all"], capsys)
     assert "more cells" not in everything
     for label in ("field, remote", 'the "lab"', "(missing)", "(unlisted)"):
         assert label in everything
+
+
+def test_cells_of_nothing_but_noise_are_for_who_asks_for_all(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = QueryAnswer(
+        columns=("sex", "works"),
+        labels=(("F", "M", "(unlisted)"), ("(missing)", "yes", "(unlisted)")),
+        counts=np.array([[1.0, 50.0, 30.0], [2.0, 60.0, -2.0], [3.0, 4.0, 0.0]]),
+        errors=np.full((3, 3), 5.0),
+        measured=True,
+        sources=(("sex", "works"),),
+        method="priview",
+    )
+    _show(answer, 30)
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in shown[1:6]] == [
+        ["M", "yes"], ["F", "yes"], ["F", "(unlisted)"], ["M", "(missing)"], ["F", "(missing)"],
+    ], "a column that cannot be read is told of, and missing cells are an answer"  # fmt: skip
+    assert shown[6].startswith("and 4 more cells (--all shows them; in 4 of them records would not fit the schema")
+    _show(answer, None)
+    assert capsys.readouterr().out.count("(unlisted)") == 6
 
 
 def test_csv_and_json_hold_the_same(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,6 +67,92 @@ def test_leaving_saves_what_is_done(
     assert "a number from 1 to 11" in said
 
 
+def test_a_column_is_left_out_with_x_and_a_menu_shown_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = tmp_path / "S.json"
+    schema.write_text(json.dumps({"fields": [{"name": name, "type": "todo"} for name in "abcdef"]}))
+    says(monkeypatch, "x", "e", "x", "4", "Y", "N", "", "?", "x", r"\x", "q")
+    assert run(["schema", "edit", str(schema)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("Its 6 columns: a, b, c, d, e, f.") == 1
+    assert "this question is about the whole table" in said
+    assert said.count("9  a month of a year") == 2, "in the first question, and where ? was answered"
+    assert "answer with a number" in said, "a letter that is meant as a value"
+    fields = json.loads(schema.read_text())["fields"]
+    assert [field.get("margent", {}).get("role", field["type"]) for field in fields] == [
+        "drop", "boolean", "drop", "todo", "drop", "todo",
+    ]  # fmt: skip
+
+
+def test_answers_may_follow_on_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = tmp_path / "S.json"
+    schema.write_text(json.dumps({"fields": [{"name": name, "type": "todo"} for name in "abcd"]}))
+    says(
+        monkeypatch,
+        "2 0 110 no more than asked",  # a: whole
+        "3 0 9 many", "1", "", "",  # b: decimals are no number; asked for, then bins and whether cells are empty
+        "1 day ward|night ward", "", "no",
+        "5 2020-01-01 2020-12-31 %d.%m.%Y month no",
+        "q",
+    )  # fmt: skip
+    assert run(["schema", "edit", str(schema)]) == 0
+    said = capsys.readouterr().out
+    assert "Not asked for, and not used: more than asked" in said
+    assert "'many' is no answer to what is asked next" in said
+    assert json.loads(schema.read_text())["fields"] == [
+        {"name": "a", "type": "integer", "constraints": {"minimum": 0, "maximum": 110, "required": True}},
+        {"name": "b", "type": "number", "constraints": {"minimum": 0, "maximum": 9},
+         "margent": {"bins": 20, "decimals": 1}},
+        {"name": "c", "type": "string", "categories": ["day ward", "night ward"], "constraints": {"required": True}},
+        {"name": "d", "type": "date", "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31",
+         "required": True}, "margent": {"bins": "month"}, "format": "%d.%m.%Y"},
+    ]  # fmt: skip
+
+
+def test_the_check_tells_what_is_left_out_and_who_is_protected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    day = {
+        "type": "date",
+        "constraints": {"minimum": "2020-01-01", "maximum": "2020-12-31"},
+        "margent": {"bins": "month"},
+    }
+    fields = [
+        {"name": "id", "type": "string", "margent": {"role": "identifier"}},
+        {"name": "memo", "type": "string", "margent": {"role": "drop"}},
+        {"name": "in"} | day,
+        {"name": "out"} | day,
+    ]
+    schema = tmp_path / "S.json"
+    schema.write_text(json.dumps({"fields": fields, "margent": {"unit": {"field": "id", "maxRows": 1}}}))
+    assert run(["schema", "check", str(schema)]) == 0
+    said = capsys.readouterr().out
+    assert "Fresh ids are written for 'id'." in said
+    assert "Not in the result: 'memo'." in said
+    assert "as told apart by 'id'; at most 1 row of each are counted" in said
+    assert "Note: 'in', 'out' are drawn each for itself" in said
+    relative = {"relativeTo": {"field": "in", "unit": "day", "minimum": 0, "maximum": 9}, "bins": 5}
+    fields[3] = {"name": "out", "type": "date", "margent": relative}
+    schema.write_text(json.dumps({"fields": fields, "margent": {"unit": "row"}}))
+    assert run(["schema", "check", str(schema)]) == 0
+    said = capsys.readouterr().out
+    assert "drawn each for itself" not in said
+    assert "Protected: every single row." in said
+
+
+def test_a_draft_of_many_columns_speaks_of_spreadsheets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for many, told in ((19, False), (20, True)):
+        (tmp_path / "t.csv").write_text(",".join(f"c{place}" for place in range(many)) + "\n")
+        assert run(["schema", "draft", str(tmp_path / "t.csv"), "-o", str(tmp_path / f"{many}.json")]) == 0
+        assert ("sheet.csv" in capsys.readouterr().out) == told
+    assert run(["schema", "export", str(tmp_path / "20.json"), "--csv", str(tmp_path / "s.csv")]) == 0
+    header = (tmp_path / "s.csv").read_text().splitlines()[0].split(",")
+    assert {"decimals", "format", "trueValues", "falseValues", "unit", "maxRows"} <= set(header)
+
+
 def test_the_end_of_a_pipe_is_a_way_to_leave(typed: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema = tmp_path / "S.json"
     schema.write_text(json.dumps({"fields": [{"name": "a", "type": "todo"}]}))

@@ -254,3 +254,18 @@ def test_charts_draw_every_cell_once_and_shade_by_size() -> None:
     assert grid.count("h1v1h-1z") == 4
     assert 'class="dm5"' in grid
     assert str(overlay([], [[]], "nothing")).startswith("<svg")
+
+
+def test_a_release_of_many_columns_is_a_page_that_can_be_looked_over() -> None:
+    from margent.release.page import release_page
+
+    columns = [Integer(f"c{place}", 0, 99, required=True) for place in range(13)]
+    table = pa.table({field.name: [row % 100 for row in range(300)] for field in columns})
+    made = synthesize(table, Schema(columns, unit="row"), budget=Budget(epsilon=0.05, delta=1e-9))
+    text = release_page(made.transcript, made.budget, made.summary, made.counts)
+    assert text.count("<details open>") == 2
+    assert "opens its chart" in text
+    assert "<code>margent resample</code>" in text
+    assert "`" not in text
+    assert not re.search(r"\d{4}\.\d %", text), "no share of a thousand percent"
+    assert '<td class="label">0 to 2</td>' in text

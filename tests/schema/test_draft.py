@@ -89,6 +89,13 @@ def codebook(tmp_path: Path, text: str) -> Path:
     return path
 
 
+def test_codebooks_with_semicolons_and_yes_spelled_otherwise(tmp_path: Path) -> None:
+    draft = draft_from_codebook(codebook(tmp_path, "name;type;values\nicu;;Y|N\n"))
+    assert draft.document["fields"] == [{"name": "icu", "type": "string", "categories": ["Y", "N"]}]
+    with pytest.raises(SchemaError, match="leave the type empty"):
+        draft_from_codebook(codebook(tmp_path, "name;type;values\nicu;boolean;Y|N\n"))
+
+
 def test_codebooks_with_one_line_a_column_and_one_line_a_code(tmp_path: Path) -> None:
     text = """name,type,minimum,maximum,values,labels,missing,description
 id,identifier,,,,,,

@@ -150,7 +150,7 @@ def plan_text(made: Plan, expected: int | None) -> str:
             more = f" and {len(verdict.too_fine) - 5} more" if len(verdict.too_fine) > 5 else ""
             lines.append(
                 f"Too fine for so few rows (noise alone above a fifth of the rows; codes in brackets): {shown}{more}: "
-                "give them wider bins, fewer categories, or role drop."
+                "give them wider bins or fewer categories, or leave them out (`margent schema edit S COLUMN` asks)."
             )
         lines.extend(
             f"Note: delta {number(made.budget.delta)} is above 1/{expected:,}: the promise could fail for somebody."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import filterfalse, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,10 @@ import click
 from margent.cli.console import say, say_json, visible
 from margent.cli.options import json_option, whole_number
 from margent.errors import UsageError
+from margent.schema.labels import UNLISTED_LABEL
 
 if TYPE_CHECKING:
-    from margent.answers.answer import QueryAnswer
+    from margent.answers.answer import AnsweredCell, QueryAnswer
 
 SHOWN = 30
 """Cells shown unless --top or --all says otherwise."""
@@ -77,8 +79,8 @@ def _show_csv(answer: QueryAnswer, most: int | None) -> None:
 
 
 def _show(answer: QueryAnswer, most: int | None) -> None:
-    """A table for people: labels, counts in whole records, bars; then what they mean."""
-    shown = list(answer.cells(most))
+    """A table for people: labels, counts in whole records, bars; then what they mean. All cells with ``most`` None."""
+    shown = list(answer.cells() if most is None else islice(filterfalse(_is_noise, answer.cells()), most))
     lines = [(*map(_short, answer.columns), "count", "±")]
     lines += [(*map(_short, cell.labels), f"{round(cell.count):,}", f"{max(round(cell.error), 1):,}") for cell in shown]
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
@@ -91,9 +93,16 @@ def _show(answer: QueryAnswer, most: int | None) -> None:
         say("  ".join(cells).rstrip())
     left = answer.counts.size - len(shown)
     if left:
-        say(f"and {left:,} more cells (--all shows them)")
+        noise = sum(map(_is_noise, answer.cells()))
+        hint = f"; in {noise:,} of them records would not fit the schema, and noise alone explains the count"
+        say(f"and {left:,} more cells (--all shows them{hint if noise else ''})")
     for sentence in answer.words:
         say(sentence)
+
+
+def _is_noise(cell: AnsweredCell) -> bool:
+    """Whether a cell is of records that do not fit the schema, and its count may as well be 0."""
+    return UNLISTED_LABEL in cell.labels and cell.count <= cell.error
 
 
 def _short(text: str) -> str:

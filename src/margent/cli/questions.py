@@ -10,7 +10,7 @@ from margent.cli.console import say
 if TYPE_CHECKING:
     from margent.schema.draft import Draft
 
-SHOWN = 12
+SHOWN = 6
 """Open questions that a draft shows; the check shows them all."""
 
 

@@ -322,6 +322,8 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
     noise = [entry["noiseAlone"] for entry in summary["oneWays"]["columns"]]
     say(f"{release.rows:,} synthetic rows are in {out}/ (page: {out / 'release.html'})")
     say(who_is_protected(release.transcript.schema, release.budget))
+    if release.transcript.schema.person_rows is not None and spent:
+        say("So fewer rows may be counted than there are; `margent resample` with --rows writes as many as you like.")
     for sentence in what_a_row_is(release.transcript):
         say(sentence)
     say(what_epsilon_means(release.budget))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from margent.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from margent.schema.draft import Draft
+    from margent.schema.fields import Schema
     from margent.tables.options import ReadOptions
 
 EXAMPLES = (
@@ -35,6 +37,9 @@ EXAMPLES = (
     '{"name": "comment", "type": "string", "margent": {"role": "drop"}}   (free text is left out)',
 )
 """A field of every kind, as an answer to a draft's questions (a test reads them)."""
+
+MANY = 20
+"""From so many columns on, a draft speaks of spreadsheets."""
 
 
 @click.group(short_help="Write and check the public schema.")
@@ -108,6 +113,11 @@ def draft(
         for line in EXAMPLES:
             say(f"  {line}")
         say('Texts that mean "no value" (NA, ?) go into missingValues. Every key: docs/schema.md.')
+        if len(made.document["fields"]) >= MANY:
+            say(
+                f"So many columns are quicker in a spreadsheet: `margent schema export {out} --csv sheet.csv` writes "
+                "one line a column to fill in, and `margent schema import sheet.csv -o S` reads it (docs/importing.md)."
+            )
 
 
 @schema.command(short_help="Check a schema, and hold a table's header against it.")
@@ -170,7 +180,8 @@ def check(
         return
     say(f"{schema_path} is a schema of {len(read.fields)} fields, {len(read.modelled)} of them modeled.")
     if sizes:
-        say("Codes of each column, and cells as the schema spells them: compare them with your table's.")
+        say("Codes of each column (its values or bins, and one for each kind of other cells), and cells as the schema")
+        say("spells them: compare them with your table's.")
         widest = min(max(len(name) for name in sizes), 40)
         for name, size in sizes.items():
             say(f"  {name:<{widest}}  {size:>7,}  {'   '.join(map(repr, cells[name]))}")
@@ -179,10 +190,32 @@ def check(
             say(f"Bought during a run are the bins or values of {names}: the codes shown are the most there can be.")
         tokens = " or ".join(repr(token.text) for token in read.missing) or "in no way"
         say(f"Missing cells are spelled {tokens}, where a column does not say otherwise.")
+    for sentence in _told(read):
+        say(sentence)
     for warning in formula_warnings(formula_cells(read)):
         say(f"Warning: {warning}.")
     if table is not None:
         say(f"The header of {shown(table)} agrees with it. No row was read.")
+
+
+def _told(read: Schema) -> Iterator[str]:
+    """What becomes of the columns that are not modeled, who is protected, and dates whose order nothing keeps."""
+    from margent.schema.fields import PersonUnit
+
+    for role, words in (("identifier", "Fresh ids are written for"), ("drop", "Not in the result:")):
+        if names := [field.name for field in read.fields if field.role == role]:
+            yield f"{words} {', '.join(map(repr, names))}."
+    if isinstance(read.unit, PersonUnit):
+        rows = f"{read.unit.max_rows} row{'s' if read.unit.max_rows > 1 else ''} of each"
+        yield f"Protected: every person, as told apart by {read.unit.field!r}; at most {rows} are counted."
+    else:
+        yield "Protected: every single row. Where somebody can have several, see docs/one-row-per-patient.md."
+    days = [field.name for field in read.modelled if field.type in ("date", "datetime") and field.relative_to is None]
+    if len(days) > 1 and not read.rules:
+        yield (
+            f"Note: {', '.join(map(repr, days))} are drawn each for itself: an end may be written before its "
+            "beginning. relativeTo keeps their order (docs/schema.md)."
+        )
 
 
 def _draft(table: str | Path | None, codebook: Path | None, options: ReadOptions, *, public_data: bool) -> Draft:

@@ -14,10 +14,10 @@ from margent.errors import UsageError
 
 if TYPE_CHECKING:
     from margent.schema.editing.dialogue import Dialogue, Place
-    from margent.schema.editing.questions import Question
+    from margent.schema.editing.question import Question
 
-LITERAL = ("\\q", "\\b", "\\?")
-"""How the answers q, b and ? are typed where they are meant as values."""
+LITERAL = ("\\q", "\\b", "\\x", "\\?")
+"""How the answers q, b, x and ? are typed where they are meant as values."""
 
 
 @click.command(short_help="Answer a schema's open questions in the terminal.")
@@ -29,8 +29,9 @@ LITERAL = ("\\q", "\\b", "\\?")
 def edit(schema_path: Path, columns: tuple[str, ...], every: bool, out: Path | None) -> None:
     """Ask what the schema S leaves open, column by column, or about the COLUMNs you name; check each answer at once.
 
-    Enter keeps what stands in brackets, ? explains, b goes back, q saves what is done so far. Answer from the manual or
-    the form, never from the rows. The file is written at the end, whole or not at all.
+    Enter keeps what stands in brackets, ? explains, b goes back, x leaves the column out of the result, q saves what
+    is done so far. Answer from the manual or the form, never from the rows. The file is written at the end, whole or
+    not at all.
 
     \b
     margent schema edit schema.json
@@ -48,7 +49,8 @@ def edit(schema_path: Path, columns: tuple[str, ...], every: bool, out: Path | N
     if dialogue.open_question() is None:
         say(f"{schema_path} leaves no question open. Name columns, or say --all, to go through answered ones.")
     else:
-        say("Enter keeps what stands in brackets, ? explains, b goes back, q saves what is done.")
+        say("Enter keeps what stands in brackets, ? explains, b goes back, x leaves the column out of the result, q "
+            "saves what is done.")  # fmt: skip
         _ask_all(dialogue)
     made = Draft(dialogue.result)
     target = schema_path if out is None else out
@@ -67,13 +69,26 @@ def edit(schema_path: Path, columns: tuple[str, ...], every: bool, out: Path | N
 def _ask_all(dialogue: Dialogue) -> None:
     """Ask until nothing is open, or until somebody leaves."""
     column: int | None = -1
+    seen: set[str] = set()
+    ahead: list[str] = []
     while (found := dialogue.open_question()) is not None:
         place, question = found
         if place[0] != column:
+            if ahead:
+                say(f"  Not asked for, and not used: {' '.join(ahead)}")
+                ahead.clear()
             column = place[0]
             _say_column(dialogue, place)
-        if not _ask(dialogue, place, question):
+        if ahead:
+            faults = dialogue.answer(place, question, given := ahead.pop(0))
+            if not faults:
+                continue
+            ahead.clear()
+            say(f"  {given!r} is no answer to what is asked next:")
+            _say_faults(faults)
+        if not _ask(dialogue, place, question, question.again if question.key in seen else "", ahead):
             return
+        seen.add(question.key)
 
 
 def _say_column(dialogue: Dialogue, place: Place) -> None:
@@ -84,28 +99,50 @@ def _say_column(dialogue: Dialogue, place: Place) -> None:
     say(f"{name}{count}" + (f": {described}" if described else ""))
 
 
-def _ask(dialogue: Dialogue, place: Place, question: Question) -> bool:
-    """Ask one question until it is answered or somebody goes back; False where somebody leaves."""
+def _ask(dialogue: Dialogue, place: Place, question: Question, again: str, ahead: list[str]) -> bool:
+    """Ask one question, in shorter words ``again`` if there are any; False where somebody leaves.
+
+    Answers to the next questions that were given with this one go to ``ahead``.
+    """
+    from margent.schema.editing.kinds import kind_and_more
+
     now = f" [{question.now}]" if question.now else ""
-    *menu, last = question.words.split("\n") if "\n" in question.words else [question.words]
+    words = again or question.words
     while True:
-        for line in (*menu, last):
-            say(f"  {line}" + (now if line is last else ""))
+        _say_lines(words + now)
+        words = question.again or words
         text = _line()
         if text is None or text.strip() == "q":
             return False
         if text.strip() == "?":
-            say(f"  {question.explained}")
+            _say_lines(question.explained)
         elif text.strip() == "b":
             if dialogue.back():
                 return True
             say("  This is the first question.")
-        else:
-            faults = dialogue.answer(place, question, text.strip()[1:] if text.strip() in LITERAL else text)
-            if not faults:
+        elif text.strip() == "x":
+            if dialogue.leave_out(place):
+                say("  It is left out: neither read nor written.")
                 return True
-            for fault in faults[:5]:
-                say(f"  That does not fit: {fault}")
+            say("  x leaves a column out, and this question is about the whole table.")
+        else:
+            text = text.strip()[1:] if text.strip() in LITERAL else text
+            text, more = kind_and_more(text) if question.key == "kind" else (text, [])
+            faults = dialogue.answer(place, question, text)
+            if not faults:
+                ahead += more
+                return True
+            _say_faults(faults)
+
+
+def _say_faults(faults: list[str]) -> None:
+    for fault in faults[:5]:
+        say(f"  That does not fit: {fault}")
+
+
+def _say_lines(words: str) -> None:
+    for line in words.split("\n"):
+        say(f"  {line}")
 
 
 def _line() -> str | None:

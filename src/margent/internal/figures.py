@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.metrics.coded import Column
 from margent.metrics.metric import NotComputableError
 from margent.metrics.study import Study
+from margent.schema.label_runs import label_runs
 
 MAX_BARS = 40
 """Bars of one chart; columns with more codes are shown as sums over neighboring codes."""
@@ -38,7 +40,7 @@ def _one_ways(study: Study) -> list[dict[str, Any]]:
     entries = []
     for place, ((name,), real, others) in enumerate(study.counted(study.cliques(1))):
         column = study.by_name[name]
-        starts, labels = grouped(column.labels, MAX_BARS)
+        starts, labels = _runs(column, MAX_BARS)
         entries.append(
             {
                 "column": name,
@@ -72,7 +74,7 @@ def _worst_pairs(study: Study) -> list[dict[str, Any]]:
     for place, (pair, real, others) in zip(worst, study.counted(cliques), strict=True):
         if real.ndim != 2:
             continue
-        sides = [grouped(study.by_name[name].labels, MAX_SIDE) for name in pair]
+        sides = [_runs(study.by_name[name], MAX_SIDE) for name in pair]
         tables = [_summed(each, sides[0][0], sides[1][0]) for each in (real, *others)]
         entries.append(
             {
@@ -86,20 +88,8 @@ def _worst_pairs(study: Study) -> list[dict[str, Any]]:
     return entries
 
 
-def grouped(labels: tuple[str, ...], most: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Where at most ``most`` groups of neighboring codes start, and what to call each.
-
-    >>> starts, names = grouped(("a", "b", "c", "d", "e"), 3)
-    >>> starts.tolist(), names
-    ([0, 2, 4], ['a – b', 'c – d', 'e'])
-    """
-    width = -(-len(labels) // most)
-    starts = np.arange(0, len(labels), width)
-    names = []
-    for start in starts.tolist():
-        last = min(start + width, len(labels)) - 1
-        names.append(labels[start] if last == start else f"{labels[start]} – {labels[last]}")
-    return starts, names
+def _runs(column: Column, most: int) -> tuple[NDArray[np.int64], list[str]]:
+    return label_runs(column.labels, most, inner=column.inner, binned=column.binned)
 
 
 def _shares(counts: NDArray[np.int64], starts: NDArray[np.int64]) -> list[float]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import sealed
-from margent.internal.figures import MAX_BARS, grouped
+from margent.internal.figures import MAX_BARS
 from margent.internal.label import LABEL, WHAT_IT_MEANS, save_internal
 from margent.internal.reading import given, shared_schema
 from margent.progress import Progress, silent
@@ -23,6 +23,8 @@ from margent.schema.cells import is_text, plain
 from margent.schema.codec import Codec
 from margent.schema.codec_bins import BinnedValues
 from margent.schema.fields import Schema
+from margent.schema.label_runs import label_runs
+from margent.schema.labels import has_bin_labels
 from margent.schema.layout import Layout
 from margent.schema.ruler import Ruler
 from margent.tables.options import ReadOptions
@@ -141,7 +143,7 @@ def _column(tally: _ColumnTally, labels: Sequence[str], rows: int) -> dict[str, 
     unlisted = layout.size - 1
     own = counts[: layout.values]
     names = [*labels[:unlisted], "(unlisted)"]
-    starts, groups = grouped(tuple(names), MAX_BARS)
+    starts, groups = label_runs(names, MAX_BARS, inner=layout.values, binned=has_bin_labels(layout))
     facts: dict[str, Any] = {
         "column": layout.field.name,
         "codes": layout.values,

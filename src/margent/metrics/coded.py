@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.schema.codec import Codec
+from margent.schema.labels import has_bin_labels
 from margent.schema.layout import Layout, listed_values
 from margent.schema.positions import scalar_position
 
@@ -23,7 +24,7 @@ class Column:
 
     ``ordinal`` says that the inner codes are in a meaningful order; ``missing`` lists the codes of missing cells
     (unreadable cells among them); ``values`` gives each inner code of a numeric column its number (a bin: its
-    middle) and is empty for other columns.
+    middle) and is empty for other columns. ``binned`` says that labels of inner codes are those of bins on an axis.
 
     Privacy: none: a function of the schema.
     """
@@ -35,6 +36,7 @@ class Column:
     labels: tuple[str, ...]
     missing: tuple[int, ...] = ()
     values: tuple[float, ...] = ()
+    binned: bool = False
 
 
 def columns_of(codec: Codec) -> tuple[Column, ...]:
@@ -62,6 +64,7 @@ def _column(layout: Layout, labels: tuple[str, ...]) -> Column:
         labels,
         tuple(range(first, layout.size)),
         _numbers(layout),
+        has_bin_labels(layout),
     )
 
 

@@ -21,7 +21,7 @@ def refuse_existing(out: Path) -> None:
     Raises: UsageError naming the path and the next step.
     """
     if out.exists() or out.is_symlink():
-        raise UsageError(f"{out} exists already; choose another output folder or remove it first")
+        raise UsageError(f"{out} exists already; choose another name or remove it first")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out.absolute().parent} is not a folder; create it first")
 

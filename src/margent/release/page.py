@@ -15,6 +15,9 @@ from margent.release.promise import IF_NOT_GOOD_ENOUGH, purposes, schema_warning
 from margent.release.summary import one_way_answers, shares
 from margent.report.pages import page, percent
 from margent.schema.codec import Codec
+from margent.schema.label_runs import label_runs
+from margent.schema.labels import has_bin_labels
+from margent.schema.layout import Layout
 from margent.transcript import NoisyMarginal, Transcript
 
 MAX_BARS = 40
@@ -27,10 +30,11 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
     Self-contained: inline SVG, no script, no request; everything is escaped.
     Privacy: a function of schema, options, charges and noisy answers.
     """
-    labels = Codec(transcript.schema).labels
+    codec = Codec(transcript.schema)
+    layouts = {layout.field.name: layout for layout in codec.layouts}
     distances = {entry["column"]: entry for entry in summary["oneWays"]["columns"]}
     charts = [
-        _chart(name, answer, counts.columns[name], labels[name], distances[name])
+        _chart(layouts[name], answer, counts.columns[name], codec.labels[name], distances[name])
         for name, answer in one_way_answers(transcript).items()
         if name in distances
     ]
@@ -42,6 +46,7 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
         charts=charts,
         pairs=[_pair_bar(pair, pairs) for pair in pairs[:SHOWN]],
         pairs_bought=len(pairs),
+        pairs_drowned=any(pair["noise"] > 1 for pair in pairs[:SHOWN]),
         purposes=[(each, float(each.cost / budget.total)) for each in purposes(transcript)],
         warnings=schema_warnings(summary),
         next_steps=IF_NOT_GOOD_ENOUGH,
@@ -49,27 +54,23 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
 
 
 def _chart(
-    name: str,
+    layout: Layout,
     answer: NoisyMarginal,
     counts: NDArray[np.int64],
     labels: tuple[str, ...],
     distance: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Bars (synthetic share), marks (noisy share) and error bars (two noise deviations) of one column."""
-    size = answer.counts.size
-    width = -(-size // MAX_BARS)
-    starts = np.arange(0, size, width)
+    starts, names = label_runs(labels, MAX_BARS, inner=layout.values, binned=has_bin_labels(layout))
     noisy = np.add.reduceat(answer.counts.astype(np.float64), starts)
     synthetic = np.add.reduceat(counts.astype(np.float64), starts)
-    members = np.diff(np.append(starts, size))
-    ends = [min(int(start) + width, size) - 1 for start in starts]
+    members = np.diff(np.append(starts, answer.counts.size))
     records = max(float(np.maximum(noisy, 0).sum()), 1.0)
     deviation = np.sqrt(members * float(answer.variance)) / records
     noisy_share, synthetic_share = np.maximum(noisy, 0) / records, shares(synthetic)
     top = max(float(np.max(np.maximum(noisy_share + 2 * deviation, synthetic_share))), 1e-9)
     bars = []
-    for place, (start, last) in enumerate(zip(starts.tolist(), ends, strict=True)):
-        label = labels[start] if last == start else f"{labels[start]} – {labels[last]}"
+    for place, label in enumerate(names):
         low = max(noisy_share[place] - 2 * deviation[place], 0.0)
         bars.append(
             {
@@ -83,7 +84,8 @@ def _chart(
                 "high": min(100.0, 100 * (noisy_share[place] + 2 * deviation[place]) / top),
             }
         )
-    return {"name": name, "bars": bars, "grouped": width > 1, "distance": distance}
+    grouped = len(names) < len(labels)
+    return {"name": layout.field.name, "bars": bars, "grouped": grouped, "distance": distance}
 
 
 def _pair_bar(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ def page(template: str, **facts: Any) -> str:
     )
     environment.filters["percent"] = percent
     environment.filters["figure"] = figure
+    environment.filters["capped"] = capped
     environment.filters["count"] = lambda value: f"{value:,}"
     return environment.get_template(template).render(**facts)
 
@@ -36,6 +37,15 @@ def percent(share: float) -> str:
         digits = min(6, 1 - math.floor(math.log10(abs(share) * 100)))
         return f"{100 * share:.{max(digits, 1)}f} %"
     return f"{100 * share:.1f} %"
+
+
+def capped(share: float) -> str:
+    """A share that noise alone can carry beyond the whole: as a percentage up to 100.
+
+    >>> capped(0.5), capped(10.246)
+    ('50.0 %', 'over 100 %')
+    """
+    return "over 100 %" if share > 1 else percent(share)
 
 
 def figure(value: float | None) -> str:

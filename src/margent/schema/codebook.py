@@ -16,6 +16,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.draft import Draft, bounded_field, drafted
+from margent.schema.imports.lines import delimiter_of
 from margent.schema.parts import FIELD_TYPES, TYPE_WORDS, Spelling
 from margent.schema.positions import declared_scalar
 from margent.schema.strict_json import load_bytes
@@ -58,13 +59,14 @@ def draft_from_codebook(path: str | Path) -> Draft:
 
 def _entries(content: bytes, faults: list[Fault]) -> list[_Entry]:
     try:
-        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        text = content.decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter_of(text))
         lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except UnicodeDecodeError:
         faults.append(Fault("", "not UTF-8 text; save it as UTF-8"))
         return []
     except csv.Error:
-        faults.append(Fault("", "not a CSV file with commas and double quotes"))
+        faults.append(Fault("", "not a CSV file with commas (or semicolons) and double quotes"))
         return []
     header = [cell.strip().lower() for cell in lines[0][1]] if lines else []
     if "name" not in header:
@@ -153,5 +155,6 @@ def _value(kind: str, text: str, where: str, faults: list[Fault]) -> Any:
     try:
         return json_scalar(declared_scalar(known, text, Spelling()))
     except ValueError as error:
-        faults.append(Fault(where, f"{text!r}: {error}"))
+        other = "; leave the type empty where yes and no are spelled otherwise" if kind == "boolean" else ""
+        faults.append(Fault(where, f"{text!r}: {error}{other}"))
         return text

@@ -20,15 +20,17 @@ def code_labels(layout: Layout) -> tuple[str, ...]:
     """One label a code: listed labels or texts, bins as ranges, special codes, missing cells, unlisted.
 
     >>> from margent.schema.layout import layout_of
-    >>> from margent.schema.parts import EqualBins, MissingToken
+    >>> from margent.schema.parts import EqualBins, MissingToken, Spelling
     >>> age = Field("age", "integer", minimum=0, maximum=9, bins=EqualBins(2))
     >>> code_labels(layout_of(age, [MissingToken("")]))
     ('0 to 4', '5 to 9', '(missing)')
+    >>> code_labels(layout_of(Field("icu", "boolean", spelling=Spelling(true_values=("Y",), false_values=("N",))), ()))
+    ('N', 'Y', '(missing)')
     """
     field = layout.field
     listed = listed_values(field)
     if listed is not None:
-        names = [str(item.label or scalar_text(item.value)) for item in listed]
+        names = [str(item.label or _spelled(field, item.value)) for item in listed]
     else:
         assert layout.cuts is not None
         inner = layout.differences
@@ -41,6 +43,18 @@ def code_labels(layout: Layout) -> tuple[str, ...]:
     if layout.unlisted is not None:
         names.append(UNLISTED_LABEL)
     return tuple(names)
+
+
+def has_bin_labels(layout: Layout) -> bool:
+    """Whether the labels of a column's own codes are bins on its axis, such as "0 to 4"."""
+    return layout.cuts is not None and layout.field.relative_to is None
+
+
+def _spelled(field: Field, value: object) -> str:
+    """A listed value as the table spells it: yes and no in the column's own words."""
+    if field.type != "boolean":
+        return scalar_text(value)
+    return (field.spelling.true_values if value else field.spelling.false_values)[0]
 
 
 def scalar_text(value: object) -> str:

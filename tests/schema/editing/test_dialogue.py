@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -119,6 +120,113 @@ def test_a_person_half_told_of_is_asked_for_again() -> None:
     dialogue = Dialogue(draft("a"))
     play(dialogue, {"unit": ["yes"], "person": ["a"]})
     assert dialogue.result["margent"]["unit"] == "todo"
+
+
+def test_columns_are_left_out_together_before_any_is_asked_about() -> None:
+    dialogue = Dialogue(draft("age", "memo", "phone", "sex", "id"))
+    found = dialogue.open_question()
+    assert found is not None
+    assert found[1].key == "leave out"
+    assert dialogue.answer(*found, "memo|fone") == ["there is no column 'fone'; did you mean 'phone'?"]
+    assert dialogue.answer(*found, "memo, phone") == []
+    assert asked_about(dialogue) == [0, 3, 4]
+    dropped = {"type": "string", "margent": {"role": "drop"}}
+    assert dialogue.result["fields"][1:3] == [{"name": "memo"} | dropped, {"name": "phone"} | dropped]
+    few = Dialogue(draft("age", "memo")).open_question()
+    assert few is not None
+    assert few[1].key == "kind", "of a few columns each is asked about"
+
+
+def asked_about(dialogue: Dialogue) -> list[int | None]:
+    """The columns that are asked about, each skipped."""
+    places = []
+    while (found := dialogue.open_question()) is not None:
+        if found[1].key == "kind":
+            places.append(found[0][0])
+        dialogue.answer(*found, "")
+    return places
+
+
+def test_x_leaves_a_column_out_whose_type_is_known() -> None:
+    known = {"name": "memo", "type": "string", "categories": "todo"}
+    dialogue = Dialogue({"fields": [known, {"name": "age", "type": "todo"}]})
+    found = dialogue.open_question()
+    assert found is not None
+    assert found[1].key == "values"
+    assert dialogue.leave_out(found[0])
+    assert dialogue.result["fields"][0] == {"name": "memo", "type": "string", "margent": {"role": "drop"}}
+    found = dialogue.open_question()
+    assert found is not None
+    assert found[0] == (1, "kind"), "nothing more is asked about it"
+    assert dialogue.back()
+    assert dialogue.result["fields"][0] == known
+    assert not dialogue.leave_out((None, "unit")), "the whole table cannot be left out"
+
+
+def test_a_column_takes_the_answers_of_another() -> None:
+    said = {
+        "name": "ward",
+        "type": "string",
+        "title": "Ward",
+        "categories": ["1", "2"],
+        "constraints": {"required": True},
+    }
+    dialogue = Dialogue({"fields": [said, {"name": "next", "type": "todo", "description": "the one after"}]})
+    found = dialogue.open_question()
+    assert found is not None
+    assert dialogue.answer(*found, "like next") == ["'next' has open questions itself; answer those first"]
+    assert dialogue.answer(*found, "like wart") == ["there is no such column to be like"]
+    assert dialogue.answer(*found, "like ward") == []
+    made = dialogue.result["fields"][1]
+    own = {"name": "next", "description": "the one after"}
+    assert made == {key: value for key, value in said.items() if key != "title"} | own
+    found = dialogue.open_question()
+    assert found is not None
+    assert found[0][0] is None, "its questions are answered"
+
+
+def test_commas_between_values_are_no_list() -> None:
+    dialogue = Dialogue(draft("sex"))
+    refused = play(dialogue, {"kind": ["1"], "values": ["F,M", "F|M"]})
+    assert refused == ["that is one text, 'F,M'; put | between several, as in F|M, or at the end if it is one"]
+    assert dialogue.result["fields"][0]["categories"] == ["F", "M"]
+    dialogue = Dialogue(draft("said"))
+    assert play(dialogue, {"kind": ["1"], "values": ["yes, always|"]}) == []
+    assert dialogue.result["fields"][0]["categories"] == ["yes, always"]
+
+
+def test_values_may_lie_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_text("value\nA10\nB20\n")
+    dialogue = Dialogue(draft("code"), folder=tmp_path)
+    refused = play(dialogue, {"kind": ["1"], "values": ["cods.csv", "codes.csv"], "unit": ["no"]})
+    assert refused == ["cods.csv: there is no such file; check the path"]
+    assert dialogue.result["fields"][0]["categories"] == {"file": "codes.csv"}
+    schema = schema_from_json(dialogue.result, folder=tmp_path)
+    assert [item.value for item in schema.fields[0].listed or ()] == ["A10", "B20"]
+
+
+def test_the_format_that_was_told_last_is_proposed() -> None:
+    dialogue = Dialogue(draft("born", "seen"))
+    dates = {"minimum": ["2020-01-01"] * 2, "maximum": ["2020-12-31"] * 2, "format": ["%d/%m/%Y"]}
+    assert play(dialogue, {"kind": ["5", "5"]} | dates) == []
+    assert [field["format"] for field in dialogue.result["fields"]] == ["%d/%m/%Y"] * 2, "Enter took what was proposed"
+
+
+def test_bins_can_be_changed_where_every_value_was_kept() -> None:
+    bounded = {"name": "height", "type": "integer", "constraints": {"minimum": 30, "maximum": 220}}
+    dialogue = Dialogue({"fields": [bounded], "margent": {"unit": "row"}}, ["height"])
+    assert play(dialogue, {"bins": ["width 10"]}) == []
+    assert dialogue.result["fields"][0]["margent"] == {"bins": {"width": 10}}
+    again = Dialogue(dialogue.result, ["height"])
+    assert play(again, {"bins": ["every value"]}) == []
+    assert "bins" not in again.result["fields"][0].get("margent", {})
+
+
+def test_the_table_is_named_and_its_source_told() -> None:
+    dialogue = Dialogue(draft("age"))
+    play(dialogue, {"kind": ["11"], "unit": ["no"], "name": ["stays"], "provenance": ["the codebook of 2024"]})
+    assert dialogue.result["name"] == "stays"
+    assert dialogue.result["margent"] == {"unit": "row", "provenance": "the codebook of 2024"}
 
 
 def test_only_named_columns_are_asked_about() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +112,28 @@ def test_a_sheet_typed_by_hand() -> None:
     assert found["what"]["type"] == "todo"
     again = from_sheet(sheet_text(made.draft.document), "sheet.csv")
     assert again.draft.document == made.draft.document, "a draft comes back with its questions"
+
+
+def test_semicolons_are_read_as_well() -> None:
+    commas = "name,type,minimum,maximum,values\nage,int,0,110,\nsex,,,,F|M\n"
+    made = from_sheet(commas.replace(",", ";"), "sheet.csv").draft.document
+    assert made["fields"] == from_sheet(commas, "sheet.csv").draft.document["fields"]
+    assert made["fields"][0]["constraints"] == {"minimum": 0, "maximum": 110}
+
+
+def test_values_may_lie_in_a_file_beside_the_sheet(tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_text("value\nA10\nB20\n")
+    made = from_sheet("name,type,values\nward,,codes.csv\nnext,string,cods.csv|x\n", str(tmp_path / "sheet.csv"))
+    assert made.draft.document["fields"] == [
+        {"name": "ward", "type": "string", "categories": {"file": "codes.csv"}},
+        {"name": "next", "type": "string", "categories": ["cods.csv", "x"]},
+    ]
+    again = from_sheet(sheet_text(made.draft.document), str(tmp_path / "again.csv"))
+    assert again.draft.document["fields"] == made.draft.document["fields"]
+    with pytest.raises(SchemaError, match=r"line 2 .*none\.csv: there is no such file"):
+        from_sheet("name,type,values\nward,,none.csv\n", str(tmp_path / "sheet.csv"))
+    odd = {"fields": [{"name": "a", "type": "string", "categories": ["x.csv"]}], "margent": {"unit": "row"}}
+    assert from_sheet(sheet_text(odd), "sheet.csv").draft.document["fields"] == odd["fields"]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError, UsageError
 from margent.schema.block_json import read_missing
-from margent.schema.editing.questions import Question, field_questions
-from margent.schema.editing.units import table_questions
+from margent.schema.editing.question import Question
+from margent.schema.editing.questions import field_questions
+from margent.schema.editing.units import leaving_out, left_out, table_questions
 from margent.schema.fields import DEFAULT_MISSING
 from margent.schema.open_fields import open_faults
 from margent.schema.parts import MissingToken
@@ -21,6 +22,8 @@ from margent.schema.todos import TODO, field_todos
 Document = dict[str, Any]
 Place = tuple[int | None, str]
 """A column's place (None for the table itself) and a question's key."""
+MANY = 5
+"""From so many columns of which nothing is known, those to leave out are asked for together."""
 
 
 @dataclass
@@ -34,7 +37,8 @@ class Dialogue:
     columns: Sequence[str] = ()
     every: bool = False
     folder: Path | None = None
-    answered: dict[Place, None] = field(default_factory=dict)
+    answered: dict[Place, bool] = field(default_factory=dict)
+    """The questions that were answered; True where a column's kind was, from which more questions follow."""
     before: list[Document] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -98,8 +102,11 @@ class Dialogue:
                 return []
             text = question.now
         changed = {**self.document, "fields": list(self.document["fields"])}
+        model = self._named_model(text) if question.key == "kind" else None
         try:
-            if place[0] is None:
+            if model is not None and place[0] is not None:
+                changed["fields"][place[0]] = _like(changed["fields"][place[0]], model)
+            elif place[0] is None:
                 changed["margent"] = copy.deepcopy(self.document.get("margent", {}))
                 question.change(changed, text)
             else:
@@ -111,8 +118,17 @@ class Dialogue:
         places = range(len(changed["fields"])) if place[0] is None else [place[0]]
         if new := list(dict.fromkeys(text for column in places for text in self._new_faults(changed, column))):
             return new
-        self._keep(place, changed)
+        self._keep(place, changed, fresh=question.key == "kind" and model is None)
         return []
+
+    def leave_out(self, place: Place) -> bool:
+        """Leave the column out that is asked about; whether there was one."""
+        if place[0] is None:
+            return False
+        changed = {**self.document, "fields": list(self.document["fields"])}
+        changed["fields"][place[0]] = left_out(changed["fields"][place[0]])
+        self._keep(place, changed)
+        return True
 
     def back(self) -> bool:
         """Take the last answer back; whether there was one."""
@@ -131,21 +147,53 @@ class Dialogue:
         found = open_faults(other, _tokens(changed), self.folder)
         return [fault.message.removeprefix(f"field {other['name']!r}: ") for fault in found if fault.pointer not in old]
 
-    def _keep(self, place: Place, changed: Document) -> None:
+    def _form(self, place: int) -> str:
+        """The format that was told last of columns of the same type: most tables have one."""
+        fields = self.document["fields"]
+        told = [raw["format"] for raw in fields[:place] if raw["type"] == fields[place]["type"] and "format" in raw]
+        return told[-1] if told else "iso"
+
+    def _named_model(self, text: str) -> Document | None:
+        """The column whose answers are to be taken, where an answer names one."""
+        word, _, name = text.strip().partition(" ")
+        if word.lower() != "like":
+            return None
+        return next((raw for raw in self.document["fields"] if raw["name"] == name.strip()), None)
+
+    def _keep(self, place: Place, changed: Document, *, fresh: bool = False) -> None:
         self.before.append(self.document)
-        self.answered[place] = None
+        self.answered[place] = fresh
         self.document = changed
 
     def _questions(self) -> Iterator[tuple[Place, Question]]:
+        unknown = sum(self.document["fields"][place]["type"] == TODO for place in self.chosen)
+        if not self.columns and (unknown >= MANY or (None, "leave out") in self.answered):
+            yield (None, "leave out"), leaving_out(self.document)
         for place in self.chosen:
-            fresh = (place, "kind") in self.answered
-            found = field_questions(self.document["fields"][place], every=self.asks_all, fresh=fresh)
+            fresh = self.answered.get((place, "kind"), False)
+            found = field_questions(
+                self.document["fields"][place],
+                every=self.asks_all,
+                fresh=fresh,
+                form=self._form(place) if fresh else "iso",
+            )
             # A question that was answered stays in its place: it may be open no longer.
             yield from (((place, question.key), question) for question in found)
-        begun = any(place is None for place, _ in self.answered)
+        begun = any(place is None and key != "leave out" for place, key in self.answered)
         if not self.columns:
             for question in table_questions(self.document, every=self.every, begun=begun):
                 yield (None, question.key), question
+
+
+def _like(one: Document, model: Document) -> Document:
+    """The answers about one column, for another; its name and what is written about it stay its own."""
+    if field_todos(model, ""):
+        raise ValueError(f"{model['name']!r} has open questions itself; answer those first")
+    own = {key: one[key] for key in ("name", "title", "description") if key in one}
+    taken = {
+        key: value for key, value in model.items() if key not in ("name", "title", "description", "categoriesFile")
+    }
+    return {"name": own.pop("name")} | copy.deepcopy(taken) | own
 
 
 def _form_faults(document: Any) -> list[Fault]:

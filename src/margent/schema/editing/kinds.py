@@ -23,15 +23,18 @@ KINDS = (
     Kind("one of a list of values, or codes", ("list", "values", "codes"), "string", listed=True),
     Kind("a whole number", ("whole number", "integer"), "integer"),
     Kind("a number with a decimal point", ("number",), "number"),
-    Kind("yes or no", ("boolean", "yes or no"), "boolean"),
+    Kind("yes or no", ("yes or no", "boolean"), "boolean"),
     Kind("a day", ("day", "date"), "date"),
-    Kind("a day and a clock time", ("datetime",), "datetime"),
+    Kind("a day and a clock time", ("day and time", "datetime"), "datetime"),
     Kind("a clock time", ("time",), "time"),
     Kind("a year", ("year",), "year"),
     Kind("a month of a year", ("month", "yearmonth"), "yearmonth"),
     Kind("an id: new ones are written", ("id", "identifier"), "string", "identifier"),
-    Kind("free text, or anything to leave out", ("text", "drop", "leave out"), "string", "drop"),
+    Kind("free text, or anything to leave out", ("leave out", "drop", "text"), "string", "drop"),
 )
+
+LEFT_OUT = KINDS[-1]
+"""Neither read nor written."""
 
 _KEPT = ("name", "title", "description", "missingValues", "rdfType", "example")
 
@@ -50,6 +53,20 @@ def current_kind(field: dict[str, Any]) -> Kind | None:
     if "categories" in field or field.get("type") == "string":
         return KINDS[0]
     return next((kind for kind in KINDS if kind.type == field.get("type") and kind.role is None), None)
+
+
+def kind_and_more(text: str) -> tuple[str, list[str]]:
+    """An answer to the first question, and those to the next ones that were given with it.
+
+    A list of values is one answer, blanks in it and all.
+
+    >>> kind_and_more("2 0 110 no"), kind_and_more("1 day ward|night ward"), kind_and_more("whole number")
+    (('2', ['0', '110', 'no']), ('1', ['day ward|night ward']), ('whole number', []))
+    """
+    word, _, rest = text.strip().partition(" ")
+    if not rest or not word.isdigit():
+        return text, []
+    return word, [rest.strip()] if word == "1" else rest.split()
 
 
 def set_kind(field: dict[str, Any], kind: Kind) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from margent.schema.editing.kinds import KINDS, current_kind, set_kind
+from margent.schema.editing.lists import list_questions
+from margent.schema.editing.question import MANUAL, Question, several, yes_or_no
 from margent.schema.exports.sheet import bins_cell, list_cells, scalar_cell
 from margent.schema.imports.facts import wanted_bins
-from margent.schema.imports.sheet_cells import read_bins_cell, read_scalar, split
+from margent.schema.imports.sheet_cells import read_bins_cell, read_scalar
 from margent.schema.parts import DEFAULT_FALSE, DEFAULT_TRUE
 from margent.schema.todos import TODO
 
 Field = dict[str, Any]
 
 _ORDERED = ("integer", "number", "date", "datetime", "time", "year", "yearmonth")
-_MANUAL = "(from the manual, not from the table)"
 _EXAMPLES = {
     "date": "2020-01-31",
     "datetime": "2020-01-31T13:45",
@@ -25,27 +24,24 @@ _EXAMPLES = {
     "yearmonth": "2020-01",
     "number": "0.5",
 }
+_WRITTEN = ("date", "datetime", "time", "yearmonth")
+"""Types whose bounds have one spelling, however the table spells its cells."""
 _SUGGESTED = {"date": "month", "datetime": "month", "time": "hour", "year": "20", "yearmonth": "year"}
 
-
-@dataclass(frozen=True)
-class Question:
-    """One question: its words, what explains it, the answer that stands now, and what a new one changes.
-
-    ``suggested``: the answer shown is a proposal that Enter accepts, and not what the field says already.
-    ``change`` raises ValueError, with what is expected, where an answer cannot be understood.
-    """
-
-    key: str
-    words: str
-    explained: str
-    now: str
-    change: Callable[[Field, str], None]
-    suggested: bool = False
+_EVERY = "every value"
+_NUMBER_BINS = "A number of equal steps, width 5, or edges such as 0|10|100|1000"
+_BIN_FORMS = {
+    "date": "day, week, month, quarter or year; or a number of equal steps",
+    "datetime": "hour, day, week, month, quarter or year; or a number of equal steps",
+    "time": "hour, or a number of equal steps",
+    "yearmonth": "quarter, year, or a number of equal steps",
+}
 
 
-def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]:
+def field_questions(field: Field, *, every: bool, fresh: bool, form: str = "iso") -> list[Question]:
     """The questions about a field: the open ones; all of them with ``every``, or more once its kind was just said.
+
+    ``form`` is the format to propose for dates and times.
 
     >>> [question.key for question in field_questions({"name": "x", "type": "todo"}, every=False, fresh=False)]
     ['kind']
@@ -54,9 +50,9 @@ def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]
     if field.get("type") == TODO or field.get("margent", {}).get("role", "model") != "model":
         return kind
     more = every or fresh
-    found = [*kind, *_values(field, more=more), *_bounds(field, more=more), *_spelling(field, more=more)]
+    found = [*kind, *list_questions(field, more=more), *_bounds(field, more=more), *_spelling(field, form, more=more)]
     block, constraints = field.get("margent", {}), field.get("constraints", {})
-    if block.get("bins") == TODO or (every and "bins" in block):
+    if block.get("bins") == TODO or (every and ("bins" in block or _has_bounds(field))):
         found.append(_bins(field))
     if more or constraints.get("required") == TODO:
         found.append(_required(field))
@@ -65,10 +61,14 @@ def field_questions(field: Field, *, every: bool, fresh: bool) -> list[Question]
 
 def _kind(field: Field) -> Question:
     menu = "\n".join(f"    {place:>2}  {kind.words}" for place, kind in enumerate(KINDS, 1))
+    hint = "Answers to the next questions may follow: 2 0 110 is a whole number from 0 to 110."
+    short = ", ".join(f"{place} {kind.names[0]}" for place, kind in enumerate(KINDS, 1))
 
     def change(made: Field, text: str) -> None:
         word = text.strip().lower()
         found = [kind for place, kind in enumerate(KINDS, 1) if word in (str(place), *kind.names)]
+        if word.startswith("like "):
+            raise ValueError("there is no such column to be like")
         if not found:
             raise ValueError(f"answer with a number from 1 to {len(KINDS)}")
         set_kind(made, found[0])
@@ -76,70 +76,16 @@ def _kind(field: Field) -> Question:
     now = current_kind(field)
     return Question(
         "kind",
-        f"What does the column hold?\n{menu}",
+        f"What does the column hold?\n{hint}\n{menu}",
         "This decides what is asked next. Choose 1 for codes and words of which you can list all; "
-        "numbers that are only "
-        "codes (1 = north, 2 = south) are a list as well. Ids are not modeled: new ones are "
-        "written. Free text, names and "
-        "addresses should be left out: they say who somebody is.",
+        "numbers that are only codes (1 = north, 2 = south) are a list as well. Ids are not modeled: new ones are "
+        "written. Free text, names and addresses should be left out: they say who somebody is. "
+        "`like ward` gives the column the answers that the column ward has. Answers to the next questions may follow "
+        "on the line: `2 0 110` is a whole number from 0 to 110, `1 F|M` a list, `4 Y N` a yes or no.\n" + menu,
         "" if now is None else str(KINDS.index(now) + 1),
         change,
+        again=f"What does the column hold? ({short})",
     )
-
-
-def _values(field: Field, *, more: bool) -> list[Question]:
-    constraints = field.get("constraints", {})
-    place = "categories" if "categories" in field else "enum" if "enum" in constraints else None
-    if place is None or isinstance(field.get("categories"), Mapping):
-        return []
-    holder = field if place == "categories" else constraints
-    found = []
-    if more or holder[place] == TODO:
-        now, labels = list_cells(holder[place])
-        known = dict(zip(split(now), split(labels), strict=True)) if labels else {}
-
-        def change(made: Field, text: str) -> None:
-            items = [each.strip() for each in split(text)]
-            whole = made["type"] == "integer"
-            values = [read_scalar(each, made["type"]) for each in items]
-            if place == "categories" and whole and not all(isinstance(value, int) for value in values):
-                made["type"], values = "string", list(items)
-            target = made if place == "categories" else made["constraints"]
-            target[place] = [
-                {"value": value, "label": known[text]} if known.get(text) else value
-                for value, text in zip(values, items, strict=True)
-            ]
-
-        found.append(
-            Question(
-                "values",
-                f"What are the possible values? {_MANUAL} Separate them with |",
-                "Write every value as it is spelled in the table, such as F|M, or 1|2|9. A value that is "
-                "not in the list "
-                "counts as missing. Take the list from a codebook or a form: a list read off the table would tell "
-                "who was in it. Texts that mean no value (NA, ?) do not belong here.",
-                "" if now == TODO else now,
-                change,
-            )
-        )
-    if more:
-
-        def order(made: Field, text: str) -> None:
-            made.pop("categoriesOrdered", None)
-            if _yes(text):
-                made["categoriesOrdered"] = True
-
-        found.append(
-            Question(
-                "ordered",
-                "Are they in order, from low to high? (yes or no)",
-                "Yes for school grades or income classes; no for names of towns. Neighbors in an order may "
-                "be counted together.",
-                "yes" if field.get("categoriesOrdered") else "no",
-                order,
-            )
-        )
-    return found
 
 
 def _bounds(field: Field, *, more: bool) -> list[Question]:
@@ -157,6 +103,7 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
         if not (more or now == TODO):
             continue
         example = f", such as {_EXAMPLES[kind]}" if kind in _EXAMPLES else ""
+        form = f", written as {_EXAMPLES[kind]}" if kind in _WRITTEN else ""
 
         def change(made: Field, text: str, key: str = key) -> None:
             bound = text.strip()
@@ -169,7 +116,7 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
         found.append(
             Question(
                 key,
-                f"What is the {word} value that can occur? {_MANUAL}",
+                f"What is the {word} value that can occur{form}? {MANUAL}",
                 f"A bound that is known without the table{example}. Values beyond it count as the nearest "
                 f"one inside, so it may "
                 "be a little too wide, but not much: a range that is far too wide wastes accuracy. "
@@ -181,7 +128,7 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
     return found
 
 
-def _spelling(field: Field, *, more: bool) -> list[Question]:
+def _spelling(field: Field, proposed: str, *, more: bool) -> list[Question]:
     kind, block = field["type"], field.get("margent", {})
     found = []
     if kind == "number" and (block.get("decimals") == TODO or more):
@@ -202,13 +149,11 @@ def _spelling(field: Field, *, more: bool) -> list[Question]:
         for key, word, default in (("trueValues", "yes", DEFAULT_TRUE), ("falseValues", "no", DEFAULT_FALSE)):
 
             def spell(made: Field, text: str, key: str = key) -> None:
-                made[key] = split(text)
+                made[key] = several(text)
 
             explained = "As in the table, letter by letter; the first of them is the one that is written."
             now_spelled = list_cells(field.get(key, list(default)))[0]
-            found.append(
-                Question(key, f"How is {word} spelled? Separate spellings with |", explained, now_spelled, spell)
-            )
+            found.append(Question(key, f"How is {word} spelled? Put | between several", explained, now_spelled, spell))
     if kind in ("date", "datetime", "time") and more:
 
         def form(made: Field, text: str) -> None:
@@ -223,8 +168,9 @@ def _spelling(field: Field, *, more: bool) -> list[Question]:
                 "In a pattern %d is the day, %m the month in figures, %b its short name, %Y the year in "
                 "four figures, %H the "
                 "hour, %M the minute, %S the second. Cells of another spelling count as missing.",
-                field.get("format", "iso"),
+                field.get("format", proposed),
                 form,
+                suggested="format" not in field,
             )
         )
     if kind == "datetime" and (block.get("timeZone") == TODO or more):
@@ -246,34 +192,40 @@ def _spelling(field: Field, *, more: bool) -> list[Question]:
     return found
 
 
-def _needs_bins(field: Field) -> bool:
+def _has_bounds(field: Field) -> bool:
+    """Whether a field is cut into bins, or may be: it is on an axis, between bounds that were said."""
     constraints = field.get("constraints", {})
-    if field["type"] not in _ORDERED or "bins" in field.get("margent", {}) or "enum" in constraints:
+    if field["type"] not in _ORDERED or "enum" in constraints or "categories" in field:
         return False
-    if "categories" in field or not {"minimum", "maximum"} <= set(constraints):
+    return {"minimum", "maximum"} <= set(constraints) and TODO not in (constraints["minimum"], constraints["maximum"])
+
+
+def _needs_bins(field: Field) -> bool:
+    if "bins" in field.get("margent", {}) or not _has_bounds(field):
         return False
     return wanted_bins(field["type"], field) is not None
 
 
 def _bins(field: Field) -> Question:
-    now = field.get("margent", {}).get("bins", TODO)
-    cell = "" if now == TODO else bins_cell(now)
+    bins = field.get("margent", {}).get("bins")
 
     def change(made: Field, text: str) -> None:
+        if text.strip().lower() == _EVERY:
+            made.get("margent", {}).pop("bins", None)
+            return
         made.setdefault("margent", {})["bins"] = read_bins_cell(text, made["type"])
 
+    now = _EVERY if bins is None else _SUGGESTED.get(field["type"], "20") if bins == TODO else bins_cell(bins)
     return Question(
         "bins",
-        "How finely should values be kept? A number of equal steps, edges such as 0|18|65|110, "
-        "width 5, or month, year ...",
-        "Values are counted in steps, and new ones are drawn inside them. Few steps are counted "
-        "more exactly, many keep more "
-        "detail; 10 to 50 are usual. Edges begin with the lowest and end with the highest value. "
-        "Days and moments can be "
-        "kept by hour, day, week, month, quarter or year.",
-        cell or _SUGGESTED.get(field["type"], "20"),
+        f"How finely should values be kept? {_BIN_FORMS.get(field['type'], _NUMBER_BINS)}",
+        "Values are counted in steps, and new ones are drawn inside them. Few steps are counted more exactly, many "
+        "keep more detail; 10 to 50 are usual. Edges begin with the lowest and end with the highest value; take "
+        "edges that grow where most values are small, as costs are: nearly all would be in one of the equal steps. "
+        "Days and moments can be kept by hour, day, week, month, quarter or year.",
+        now,
         change,
-        suggested=now == TODO,
+        suggested=bins == TODO,
     )
 
 
@@ -281,7 +233,7 @@ def _required(field: Field) -> Question:
     now = field.get("constraints", {}).get("required", TODO)
 
     def change(made: Field, text: str) -> None:
-        may_be_missing = _yes(text)
+        may_be_missing = yes_or_no(text)
         made.setdefault("constraints", {}).pop("required", None)
         if not may_be_missing:
             made["constraints"]["required"] = True
@@ -296,12 +248,3 @@ def _required(field: Field) -> Question:
         change,
         suggested=now == TODO and "required" in field.get("constraints", {}),
     )
-
-
-def _yes(text: str) -> bool:
-    word = text.strip().lower()
-    if word in ("y", "yes", "true"):
-        return True
-    if word in ("n", "no", "false"):
-        return False
-    raise ValueError("answer with yes or no")

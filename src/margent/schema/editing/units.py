@@ -1,11 +1,14 @@
-"""What is asked about the whole table: texts for "no value", and who is protected."""
+"""What is asked about the whole table: columns to leave out, texts for "no value", who is protected, what it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from margent.schema.editing.questions import Question
+from margent.schema.editing.kinds import LEFT_OUT, set_kind
+from margent.schema.editing.question import Question, several
 from margent.schema.exports.sheet import list_cells
 from margent.schema.imports.sheet_cells import split
 from margent.schema.todos import TODO
@@ -19,21 +22,24 @@ _EXPLAINED = (
 
 
 def table_questions(document: Mapping[str, Any], *, every: bool, begun: bool) -> list[Question]:
-    """What means "no value"; who is protected; how persons with several rows are told apart, how many rows count."""
+    """What means "no value"; who is protected, how persons are told apart, how many rows of one count; what it is."""
     unit = document.get("margent", {}).get("unit", TODO)
     if unit != TODO and not every and not begun:
         return []
     words = "Can somebody have several rows in this table? (yes or no)"
     found = [_missing(document), Question("unit", words, _EXPLAINED, _now(unit), _unit)]
+    told = [_text(document, *each) for each in _TEXTS]
     if not isinstance(unit, Mapping):
-        return found
+        return [*found, *told]
     names = [field["name"] for field in document["fields"]]
     column, rows = unit.get("field", TODO), unit.get("maxRows", TODO)
 
     def set_column(made: dict[str, Any], text: str) -> None:
         named = text if text in names else text.strip()
         if named not in names:
-            raise ValueError(f"there is no such column; the table has {', '.join(map(repr, names))}")
+            near = difflib.get_close_matches(named, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the table has {', '.join(map(repr, names))}"
+            raise ValueError(f"there is no such column; {hint}")
         made["margent"]["unit"]["field"] = named
 
     def set_rows(made: dict[str, Any], text: str) -> None:
@@ -59,7 +65,54 @@ def table_questions(document: Mapping[str, Any], *, every: bool, begun: bool) ->
             "" if rows == TODO else str(rows),
             set_rows,
         ),
+        *told,
     ]
+
+
+def leaving_out(document: Mapping[str, Any]) -> Question:
+    """Which columns should not be in the result, asked once for all instead of column by column."""
+    names = [field["name"] for field in document["fields"]]
+
+    def change(made: dict[str, Any], text: str) -> None:
+        for name in _named(text, names):
+            place = names.index(name)
+            made["fields"][place] = left_out(made["fields"][place])
+
+    asked = "Which of them should not be in the result at all? Put | between them"
+    listed = textwrap.wrap(f"Its {len(names)} columns: {', '.join(names)}.", 110, subsequent_indent="  ")
+    return Question(
+        "leave out",
+        "\n".join([*listed, asked]),
+        "Free text, names, addresses and numbers of people, and whatever readers do not need: fewer columns are "
+        "counted more exactly. The columns stay in your own table; any question about a column can be answered with x "
+        "to leave it out later on.",
+        "",
+        change,
+        again=asked,
+    )
+
+
+def left_out(field: Mapping[str, Any]) -> dict[str, Any]:
+    """The field, neither read nor written."""
+    made = dict(field)
+    set_kind(made, LEFT_OUT)
+    return made
+
+
+def _named(text: str, names: Sequence[str]) -> list[str]:
+    """The columns that an answer names, between bars or, where no name has one, commas.
+
+    Raises: ValueError naming what is no column.
+    """
+    found = [each.strip() for each in split(text)]
+    if len(found) == 1 and found[0] not in names:
+        found = [each.strip() for each in found[0].split(",")]
+    found = [each for each in found if each]
+    for name in found:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise ValueError(f"there is no column {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    return found
 
 
 def _missing(document: Mapping[str, Any]) -> Question:
@@ -67,17 +120,37 @@ def _missing(document: Mapping[str, Any]) -> Question:
     known = dict(zip(split(cell), split(labels), strict=True)) if labels else {}
 
     def change(made: dict[str, Any], text: str) -> None:
-        texts = [each.strip() for each in split(text)]
-        tokens = list(dict.fromkeys(["", *texts]))
+        tokens = list(dict.fromkeys(["", *several(text)]))
         made["missingValues"] = [{"value": each, "label": known[each]} if known.get(each) else each for each in tokens]
 
     return Question(
         "missing",
-        "Which texts in the table mean that there is no value, besides empty cells? Separate them with |",
+        "Which texts in the table mean that there is no value, besides empty cells? Put | between several",
         "Such as NA, ? or -. They count as missing in every column, and are written back as empty cells.",
         cell.removeprefix("|"),
         change,
     )
+
+
+def _text(document: Mapping[str, Any], key: str, words: str, explained: str) -> Question:
+    """A question about a text of the table, which may stay empty."""
+    holder = document if key == "name" else document.get("margent", {})
+
+    def change(made: dict[str, Any], text: str) -> None:
+        (made if key == "name" else made.setdefault("margent", {}))[key] = text.strip()
+
+    return Question(key, words, explained, str(holder.get(key, "")), change)
+
+
+_TEXTS = (
+    ("name", "What is the table called?", "A word or two, as a heading of the pages about it. It is public."),
+    (
+        "provenance",
+        "Where do these answers come from? Such as: the codebook of 2024; limits chosen by us",
+        "Whoever signs for the release will ask whether a limit or a list was read from the rows. The answer is "
+        "published with it.",
+    ),
+)
 
 
 def _now(unit: Any) -> str:

@@ -22,7 +22,8 @@ def sheet_text(document: Mapping[str, Any]) -> str:
     [['name', 'type'], ['', 'table'], ['sex', 'string']]
     """
     lines = [cells_of_table(document), *(cells_of_field(field) for field in document.get("fields", ()))]
-    used = [name for name in COLUMNS if name in _ALWAYS or any(name in line for line in lines)]
+    asked = _ASKED if any(line.get("type") == TODO for line in lines) else ()
+    used = [name for name in COLUMNS if name in (*_ALWAYS, *asked) or any(name in line for line in lines)]
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(used)
@@ -35,6 +36,8 @@ _ALWAYS = (
     "name", "type", "role", "minimum", "maximum", "bins", "values", "labels", "missing", "required", "description",
 )  # fmt: skip
 """Columns that stand in every sheet, so that it can be filled in."""
+_ASKED = ("decimals", "format", "trueValues", "falseValues", "unit", "maxRows")
+"""Columns that stand in a sheet as well where it is open what some column holds."""
 
 
 def cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
@@ -129,6 +132,8 @@ def list_cells(given: Any) -> tuple[str, str]:
     """A list as its cell, and the cell of its labels."""
     if given == TODO:
         return TODO, ""
+    if isinstance(given, Mapping) and set(given) == {"file"}:
+        return scalar_cell(given["file"]), ""
     if not isinstance(given, list):
         return "", ""
     pairs = [(item.get("value"), item.get("label")) if isinstance(item, Mapping) else (item, None) for item in given]

@@ -15,9 +15,11 @@ CellsOfLine = tuple[int, dict[str, str]]
 def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
     """The header, and each further line that is not blank with its number, cells by the header's names.
 
+    Cells are separated as `delimiter_of` tells.
+
     Raises: SchemaError naming lines.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter_of(text))
     rows: list[tuple[int, list[str]]] = []
     limit = csv.field_size_limit(MAX_BYTES)  # a long list of values is one cell
     try:
@@ -29,7 +31,7 @@ def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
             first = reader.line_num + 1
     except csv.Error:
         raise SchemaError(
-            [Fault(f"line {reader.line_num}", "is not CSV with commas and double quotes")], subject
+            [Fault(f"line {reader.line_num}", "is not CSV with commas (or semicolons) and double quotes")], subject
         ) from None
     finally:
         csv.field_size_limit(limit)
@@ -46,6 +48,18 @@ def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
     if faults:
         raise SchemaError(faults, subject)
     return header, found
+
+
+def delimiter_of(text: str) -> str:
+    """What separates the cells of a description: a comma, or a semicolon where the header has no comma.
+
+    Spreadsheets set to a language that writes 0,5 save CSV with semicolons.
+
+    >>> delimiter_of("name,type\\n"), delimiter_of("name;type\\n")
+    (',', ';')
+    """
+    header = next((line for line in text[:100_000].splitlines() if line.strip()), "")
+    return ";" if ";" in header and "," not in header else ","
 
 
 def _doubled(names: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from margent.errors import Fault, SchemaError
@@ -61,7 +62,7 @@ def from_sheet(text: str, subject: str) -> Imported:
     document |= {"fields": fields, "margent": block}
     draft = Draft(document)
     if not faults:
-        faults = _schema_faults(draft, numbers)
+        faults = _schema_faults(draft, numbers, Path(subject).parent)
     if faults:
         raise SchemaError(faults, subject)
     return Imported(draft, SOURCE)
@@ -101,11 +102,14 @@ def _table(
     document |= {key: value for key, value in more.items() if key != "margent"}
 
 
-def _schema_faults(draft: Draft, numbers: Sequence[int]) -> list[Fault]:
-    """What would be wrong in the schema whatever the answers to its questions are, each at the sheet's line."""
+def _schema_faults(draft: Draft, numbers: Sequence[int], folder: Path) -> list[Fault]:
+    """What would be wrong in the schema whatever the answers to its questions are, each at the sheet's line.
+
+    Files of values are looked for in the folder.
+    """
     fields, found = draft.document["fields"], list[Fault]()
     try:
-        schema_from_json(draft.document)
+        schema_from_json(draft.document, folder=folder)
     except SchemaError as error:
         asked = set(draft.todos)
         found += [fault for fault in error.faults if fault not in asked]
@@ -113,7 +117,7 @@ def _schema_faults(draft: Draft, numbers: Sequence[int]) -> list[Fault]:
         tokens = read_missing(Members(draft.document, "", []), "missingValues") or DEFAULT_MISSING
         before: set[str] = set()
         for place, field in enumerate(fields):
-            faults = open_faults(field, tokens) if field_todos(field, "") else []
+            faults = open_faults(field, tokens, folder) if field_todos(field, "") else []
             found += [Fault(f"/fields/{place}{fault.pointer}", fault.message) for fault in faults]
             if field["name"] in before:
                 found.append(Fault(f"/fields/{place}/name", f"{field['name']!r} has a line before; names must differ"))

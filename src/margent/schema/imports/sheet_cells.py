@@ -75,6 +75,16 @@ def split(cell: str) -> list[str]:
     return [*texts, "".join(current) + ("\\" if escaped else "")]
 
 
+def listed_file(text: str) -> dict[str, str] | None:
+    """The file of a closed list, where a text names one instead of values.
+
+    >>> listed_file("codes.csv"), listed_file("F|M")
+    ({'file': 'codes.csv'}, None)
+    """
+    name = text.strip()
+    return {"file": name} if name.lower().endswith(".csv") and "|" not in name else None
+
+
 def field_of_cells(cells: Mapping[str, str], where: str, faults: list[Fault]) -> dict[str, Any]:
     """The field that a line stands for, as JSON; what it leaves open is asked for."""
     reader = _Line(cells, where, faults)
@@ -85,8 +95,9 @@ def field_of_cells(cells: Mapping[str, str], where: str, faults: list[Fault]) ->
     if word in ("id", "identifier", "key", "drop"):
         role, word = _ROLES[word], "string"
     kind: str = TYPE_WORDS.get(word, TODO)
-    values = reader.values("values", kind)
-    if word == "" and (values or role in ("identifier", "drop")):
+    file = listed_file(reader.text("values")) if kind in ("string", "integer", TODO) else None
+    values = None if file else reader.values("values", kind)
+    if word == "" and (values or file or role in ("identifier", "drop")):
         kind = "string"
     elif kind == TODO and word not in ("", TODO):
         reader.fault("type", f"{word!r} is not one of {', '.join(sorted(set(TYPE_WORDS.values())))}")
@@ -96,7 +107,9 @@ def field_of_cells(cells: Mapping[str, str], where: str, faults: list[Fault]) ->
     constraints: dict[str, Any] = {}
     block: dict[str, Any] = {"role": role} if role not in (None, "model") else {}
     listed = _with_labels(reader, values, "labels")
-    if listed is not None:
+    if file:
+        made["categories"] = file
+    elif listed is not None:
         (made if kind in ("string", "integer", TODO) else constraints)[
             "categories" if kind in ("string", "integer", TODO) else "enum"
         ] = listed

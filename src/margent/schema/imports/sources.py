@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from margent.errors import Fault, SchemaError, UsageError
 from margent.schema.imports.imported import Imported
+from margent.schema.imports.lines import delimiter_of
 from margent.schema.imports.nist import from_nist, tells_nist
 from margent.schema.imports.pandera import from_pandera, tells_pandera
 from margent.schema.imports.postgresql import from_postgresql, tells_postgresql
@@ -96,6 +97,6 @@ def _header(text: str) -> list[str]:
     """The cells of the first line that is not blank."""
     line = next((line for line in text[:100_000].splitlines() if line.strip()), "")
     try:
-        return next(csv.reader([line], strict=True), [])
+        return next(csv.reader([line], strict=True, delimiter=delimiter_of(line)), [])
     except csv.Error:
         return []

@@ -1,0 +1,72 @@
+"""What is asked about a closed list: its values, or the file they lie in, and their order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from margent.schema.editing.question import MANUAL, Question, several, yes_or_no
+from margent.schema.exports.sheet import list_cells
+from margent.schema.imports.sheet_cells import listed_file, read_scalar, split
+from margent.schema.todos import TODO
+
+Field = dict[str, Any]
+
+
+def list_questions(field: Field, *, more: bool) -> list[Question]:
+    """What a closed list holds, and whether it is in order; ``more`` asks about what was answered as well."""
+    constraints = field.get("constraints", {})
+    place = "categories" if "categories" in field else "enum" if "enum" in constraints else None
+    if place is None:
+        return []
+    holder = field if place == "categories" else constraints
+    found = []
+    if more or holder[place] == TODO:
+        now, labels = list_cells(holder[place])
+        known = dict(zip(split(now), split(labels), strict=True)) if labels else {}
+
+        def change(made: Field, text: str) -> None:
+            if (file := listed_file(text)) and place == "categories":
+                made[place] = file
+                return
+            items = several(text)
+            whole = made["type"] == "integer"
+            values = [read_scalar(each, made["type"]) for each in items]
+            if place == "categories" and whole and not all(isinstance(value, int) for value in values):
+                made["type"], values = "string", list(items)
+            target = made if place == "categories" else made["constraints"]
+            target[place] = [
+                {"value": value, "label": known[text]} if known.get(text) else value
+                for value, text in zip(values, items, strict=True)
+            ]
+
+        found.append(
+            Question(
+                "values",
+                f"What are the possible values? {MANUAL} Put | between them"
+                + (", or name a file such as codes.csv" if place == "categories" else ""),
+                "Write every value as it is spelled in the table, such as F|M, or 1|2|9. A value that is "
+                "not in the list counts as missing. Take the list from a codebook or a form: a list read off the "
+                "table would tell who was in it. Texts that mean no value (NA, ?) do not belong here. A long list can "
+                "lie in a CSV file beside the schema: its first line is the word value, and then one value a line.",
+                "" if now == TODO else now,
+                change,
+            )
+        )
+    if more:
+
+        def order(made: Field, text: str) -> None:
+            made.pop("categoriesOrdered", None)
+            if yes_or_no(text):
+                made["categoriesOrdered"] = True
+
+        found.append(
+            Question(
+                "ordered",
+                "Are they in order, from low to high? (yes or no)",
+                "Yes for school grades or income classes; no for names of towns. Neighbors in an order may "
+                "be counted together.",
+                "yes" if field.get("categoriesOrdered") else "no",
+                order,
+            )
+        )
+    return found
