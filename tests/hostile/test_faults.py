@@ -133,8 +133,8 @@ NAIVE = WRITER.replace(
 )
 
 
-def partial_after_kill(program: str, root: Path, delay: float) -> bool:
-    """Kill the writer after ``delay`` seconds: is there a folder under a final name that is not whole?"""
+def after_kill(program: str, root: Path, delay: float) -> list[bool]:
+    """Kill the writer after ``delay`` seconds: of each folder under a final name, whether it is whole."""
     root.mkdir()
     with subprocess.Popen([sys.executable, "-c", program, str(root)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -143,17 +143,18 @@ def partial_after_kill(program: str, root: Path, delay: float) -> bool:
         process.send_signal(signal.SIGKILL)
         process.wait()
     finished = [folder for folder in root.iterdir() if not folder.name.startswith(".")]
-    assert finished or delay < 0.05
-    return any(sorted(path.stat().st_size for path in folder.iterdir()) != [20000] * 5 for folder in finished)
+    return [sorted(path.stat().st_size for path in folder.iterdir()) == [20000] * 5 for folder in finished]
 
 
 def test_killed_writers_leave_whole_folders_only(scratch: Path) -> None:
     kills = rounds(200, 2000)
-    partial = [partial_after_kill(WRITER, scratch / str(kill), 0.01 + 0.0007 * (kill % 97)) for kill in range(kills)]
-    assert sum(partial) == 0
+    # How many folders a writer gets done before its end is the machine's affair; over all kills there are some.
+    found = [after_kill(WRITER, scratch / str(kill), 0.01 + 0.0007 * (kill % 97)) for kill in range(kills)]
+    assert any(found)
+    assert all(map(all, found))
     # The same check sees a writer that works under the final name.
-    naive = [partial_after_kill(NAIVE, scratch / f"n{kill}", 0.01 + 0.0007 * kill) for kill in range(30)]
-    assert sum(naive) > 0
+    naive = [after_kill(NAIVE, scratch / f"n{kill}", 0.01 + 0.0007 * kill) for kill in range(30)]
+    assert not all(map(all, naive))
 
 
 def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
