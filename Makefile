@@ -4,7 +4,7 @@ PIP_QUIET ?= --quiet
 # Tests run side by side, a file at a time; each process takes up to 4 GB (WORKERS=0: one after the other, in this one).
 WORKERS ?= 2
 
-.PHONY: wheel minimal sbom demo test lint types docs audit audit-privacy audit-attacks bench compare-peers clean
+.PHONY: wheel minimal sbom demo test coverage lint types docs audit compare-peers clean
 
 demo: .venv-demo/ready
 	rm -rf margent-demo
@@ -13,6 +13,10 @@ demo: .venv-demo/ready
 test: .venv/ready
 	.venv/bin/python -m pytest -n $(WORKERS) --dist loadgroup
 	.venv/bin/python -m pytest --doctest-modules src docs --doctest-glob='*.md' -p no:randomly
+
+# Lines of the package that the tests run; what other processes run (Spark's tasks, killed writers) is not seen.
+coverage: .venv/ready
+	.venv/bin/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 
 lint: .venv/ready
 	.venv/bin/ruff check src tests bench distribution examples docs/conf.py docs/extensions
@@ -25,17 +29,9 @@ types: .venv/ready
 docs: .venv/ready
 	.venv/bin/python -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
 
-# The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, neighbors. Two
-# halves of about the same length; `make --jobs 2 audit` runs them side by side.
-audit: audit-privacy audit-attacks
-
-LONG_WRITERS = tests/hostile/test_faults.py tests/hostile/test_same_bytes.py
-
-audit-privacy: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/privacy $(LONG_WRITERS) --durations=20
-
-audit-attacks: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest tests/audits tests/hostile $(addprefix --ignore=,$(LONG_WRITERS)) --durations=20
+# The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, a million neighbors.
+audit: .venv/ready
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 1 --durations=40 tests/privacy tests/audits tests/hostile
 
 # What is installed: the wheel in an empty environment, the oldest allowed dependencies, a bill of materials.
 wheel:

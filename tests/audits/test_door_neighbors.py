@@ -96,10 +96,11 @@ def told_apart(pairs: int, folder: Path, seed: int) -> list[tuple[int, int]]:
     return found
 
 
-def test_nothing_but_the_answers_leaves_the_door(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tenth", range(10))
+def test_nothing_but_the_answers_leaves_the_door(tenth: int, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "_checked_sum", pinned)
     seed = int(np.random.SeedSequence().generate_state(1)[0])
-    assert told_apart(rounds(5_000, 1_000_000), scratch, seed) == [], f"seed {seed}"
+    assert told_apart(rounds(500, 100_000), scratch, seed) == [], f"seed {seed}"
 
 
 def leaking_rows(genuine: Callable[..., NDArray[np.int64]]) -> Callable[..., NDArray[np.int64]]:

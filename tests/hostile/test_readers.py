@@ -56,7 +56,7 @@ def test_schema_files(scratch: Path) -> None:
         path.write_bytes(data)
         read_schema(path)
 
-    tried("schema", json.dumps(SCHEMA, indent=1).encode(), attempt, rounds(3300, 400_000), SchemaError)
+    tried("schema", json.dumps(SCHEMA, indent=1).encode(), attempt, rounds(3300, 430_000), SchemaError)
 
 
 @pytest.fixture(scope="module")
