@@ -32,12 +32,19 @@ for key, value in {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": 
 session = builder.getOrCreate()
 assert type(session).__module__.startswith("pyspark.sql.connect")
 found = []
-for table in (file, session.read.parquet(file)):
+ways = []
+for table in (file, session.read.parquet(file), f"spark:{file}"):
     with open_table(table, SCHEMA) as source:
+        ways.append(type(getattr(source, "form", None)).__name__)
         counts = counts_of(source, SCHEMA)
         names = counts.domain.names
         found.append(counts.count([(), *((name,) for name in names), names[:2]]))
-assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
+assert all(np.array_equal(one, other) for each in found[1:] for one, other in zip(found[0], each, strict=True))
+assert ways == ["NoneType", "Columns", "WholeFiles"], ways
+keyed = sys.argv[2] + "/keyed"
+session.range(9).selectExpr("int(id) AS age", "id % 2 AS part").write.partitionBy("part").parquet(keyed)
+with open_table(f"spark:{keyed}", Schema([Integer("age", 0, 9), Integer("part", 0, 1)], unit="row")) as source:
+    assert type(source.form).__name__ == "Columns"
 persons = Schema([Integer("age", 0, 99, bins=5), Identifier("id")], unit=PersonUnit("id", 3))
 rows = session.range(500).selectExpr("int(id % 100) AS age", "string(id % 40) AS id")
 with open_table(rows, persons) as source:

@@ -37,7 +37,8 @@ from margent.schema.codec import Codec
 from margent.schema.domain import Merge
 from margent.tables import spark_pieces
 from margent.tables.source import open_table
-from margent.tables.spark_pieces import FAULT, TaskFault, packed_rows, received, unpacked
+from margent.tables.spark_forms import PACKED, Columns, packed_rows
+from margent.tables.spark_pieces import FAULT, TaskFault, received, unpacked
 from tests.spark.tables import SCHEMA, typed_table
 
 Batches = Iterable[pa.RecordBatch]
@@ -73,8 +74,8 @@ def test_every_cut_into_tasks_and_batches_counts_as_one_table_does(
         expected = StreamedCounts(source, codec).count(cliques, merges)
     parts: list[Batches] = list(parts_of(table, tasks, cut))
     if packed:
-        parts = [packed_rows(NAMES, part) for part in parts]
-    coded = [coded_rows(schema_as_sent(SCHEMA), NAMES, packed, part) for part in parts]
+        parts = [packed_rows(Columns(NAMES), part) for part in parts]
+    coded = [coded_rows(schema_as_sent(SCHEMA), PACKED if packed else Columns(NAMES), part) for part in parts]
     request = request_text(codec.domain, cliques, merges, MAX_CELLS)
     summed = summed_chunks(by_place(counted_tables(request, part) for part in coded))
     total = np.zeros(CHUNK_CELLS, np.int64)
@@ -284,7 +285,7 @@ class BrokenCodec:
 def test_a_fault_in_a_task_travels_by_name_through_every_later_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_tables, "codec_of", lambda text: BrokenCodec())
     table = typed_table(5).select(NAMES)
-    found = list(coded_rows("{}", NAMES, False, table.to_batches()))
+    found = list(coded_rows("{}", Columns(NAMES), table.to_batches()))
     assert SECRET not in str(found[0].to_pylist())
     request = request_text(Codec(SCHEMA).domain, [("sex",)], {}, MAX_CELLS)
     counted = list(counted_tables(request, found))
@@ -304,7 +305,7 @@ def test_faults_of_pseudonyms_and_texts_are_met_as_well(monkeypatch: pytest.Monk
     assert SECRET not in str([batch.to_pylist() for batch in marked])
     with pytest.raises(TaskFault, match=r"^KeyError$"):
         list(received(bounded_rows(KEYS[1], 1, ("id", "cell"), marked)))
-    texts = list(counted_texts("no such column", (), ("id", "cell"), False, table.to_batches()))
+    texts = list(counted_texts("no such column", (), Columns(("id", "cell")), table.to_batches()))
     with pytest.raises(TaskFault, match=r"^KeyError$"):
         list(received(gathered_texts(texts)))
 
@@ -314,7 +315,7 @@ def test_what_may_pass_with_a_second_try_is_raised_for_spark_to_try_again() -> N
         raise MemoryError
         yield
 
-    for task in (partial(packed_rows, NAMES), summed_chunks):
+    for task in (partial(packed_rows, Columns(NAMES)), summed_chunks):
         with pytest.raises(MemoryError):
             list(task(broken()))
 
@@ -322,7 +323,7 @@ def test_what_may_pass_with_a_second_try_is_raised_for_spark_to_try_again() -> N
 def test_texts_of_tasks_add_up() -> None:
     table = pa.table({"c0": ["x", "y", "x", "", "NA", "two\nlines", None, "x"]})
     counted = [
-        batch for part in parts_of(table, 2, 2) for batch in counted_texts("name", ("NA",), ("name",), False, part)
+        batch for part in parts_of(table, 2, 2) for batch in counted_texts("name", ("NA",), Columns(("name",)), part)
     ]
     total: dict[bytes, int] = {}
     for piece in received(counted):

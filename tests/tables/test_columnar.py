@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from table_schemas import CANARY, CASES, bytes_of, names_only, read_rows, rows_of
 
-from margent import Category, Schema
+from margent import Category, DateTime, Schema
 from margent.errors import SchemaError, TableError
 from margent.schema.codec import Codec
 from margent.tables.snapshot import CHANGED, UNREADABLE
@@ -210,6 +210,18 @@ def test_types_arrive_in_plain_forms(tmp_path: Path) -> None:
     ]
     assert batch.column("words").to_pylist() == ["v"]
     assert bytes_of(batch.column("raw")) == [b"\xff"]
+
+
+def test_timestamps_of_96_bits_are_read_beyond_the_years_that_nanoseconds_reach(tmp_path: Path) -> None:
+    moments = [datetime.datetime(9999, 12, 31, 23), datetime.datetime(1500, 1, 1), None]
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"t": pa.array(moments, pa.timestamp("us"))}), path, use_deprecated_int96_timestamps=True)
+    first, last = "2000-01-01T00:00:00", "2019-12-31T23:59:59"
+    schema = Schema([DateTime("t", first, last, time_zone="naive", bins=2)], unit="row")
+    with open_table(path, schema) as source:
+        (batch,) = source.batches()
+    assert batch["t"].to_pylist() == moments
+    assert Codec(schema).encode(batch)[0].tolist() == [1, 0, 2]
 
 
 def test_bytes_become_text_at_any_offset() -> None:

@@ -23,6 +23,7 @@ from margent.counts.spark_tables import (
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.fields import Schema
+from margent.tables.spark_forms import PACKED, Form
 from margent.tables.spark_pieces import PIECES
 from margent.tables.spark_session import collected, quietly, streamed, well_batched
 
@@ -37,17 +38,12 @@ class LooksOfSpark(Protocol):
     """What is needed of a table in Spark: its rows as a frame, and a place for what was computed from them."""
 
     @property
-    def wanted(self) -> tuple[str, ...]:
-        """The columns of the rows."""
-        ...
-
-    @property
     def session(self) -> Any:
         """The session."""
         ...
 
-    def looked_at(self) -> tuple[Any, bool]:
-        """The frame of the rows, and whether they are packed as pieces."""
+    def looked_at(self) -> tuple[Any, Form]:
+        """The frame of the rows, and how tasks find them in it."""
         ...
 
     def keep(self, frame: Any) -> Any:
@@ -104,9 +100,9 @@ class SparkCounts:
     @cached_property
     def _codes(self) -> Any:
         """The kept frame of codes."""
-        frame, packed = self.rows.looked_at()
-        task = partial(coded_rows, schema_as_sent(self.schema), self.rows.wanted, packed)
-        with well_batched(self.rows.session, packed=packed):
+        frame, form = self.rows.looked_at()
+        task = partial(coded_rows, schema_as_sent(self.schema), form)
+        with well_batched(self.rows.session, form):
             return self.rows.keep(frame.mapInArrow(task, PIECES))
 
     def _counted(self, cliques: Sequence[Clique], merges: Mapping[str, Merge], cells: int) -> NDArray[np.int64]:
@@ -115,7 +111,7 @@ class SparkCounts:
         request = request_text(self.domain, cliques, merges, self.max_cells)
         chunks = -(-cells // CHUNK_CELLS)
         total = np.zeros(chunks * CHUNK_CELLS, dtype=np.int64)
-        with well_batched(self.rows.session):
+        with well_batched(self.rows.session, PACKED):
             parts = codes.mapInArrow(partial(counted_tables, request), PIECES)
             gathered = parts.repartition(min(chunks, _SUMMING_TASKS), "place").sortWithinPartitions("place")
             summed = gathered.mapInArrow(summed_chunks, PIECES)

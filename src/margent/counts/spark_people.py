@@ -20,6 +20,7 @@ from margent.counts.identity import Identity, encrypted, fresh_key
 from margent.counts.people import choose
 from margent.counts.spark import LooksOfSpark
 from margent.schema.check import MOST_SIZES
+from margent.tables.spark_forms import PACKED, Columns, Form
 from margent.tables.spark_pieces import (
     PIECES,
     ROWS,
@@ -62,23 +63,18 @@ class KeptSparkRows:
     _kept: Any = field(default=None, init=False, repr=False)
 
     @property
-    def wanted(self) -> tuple[str, ...]:
-        """The columns of the rows."""
-        return self.source.wanted
-
-    @property
     def session(self) -> Any:
         """The session."""
         return self.source.session
 
-    def looked_at(self) -> tuple[Any, bool]:
+    def looked_at(self) -> tuple[Any, Form]:
         """The kept rows, packed as pieces.
 
         Raises: TableError with fixed text where Spark fails.
         """
         if self._kept is None:
             self._kept = self._settled()
-        return self._kept, True
+        return self._kept, PACKED
 
     def keep(self, frame: Any) -> Any:
         """As the source's own."""
@@ -108,11 +104,11 @@ class KeptSparkRows:
         from pyspark.sql import Window, functions
         from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-        frame, packed = self.source.looked_at()
-        assert not packed, "rows of persons come as columns: Spark is to sort by them"
+        frame, form = self.source.looked_at()
+        assert isinstance(form, Columns), "rows of persons come as columns: Spark is to sort by them"
         columns = [StructField(field.name, field.dataType) for field in frame.schema.fields]
         beside = [*(StructField(word, LongType()) for word in _WORDS), StructField(_FAULT, StringType())]
-        who, names = self.identity, self.wanted
+        who, names = self.identity, form.names
         task = partial(named_persons, (who.name, who.missing, who.type, who.key), names)
         marked = frame.mapInArrow(task, StructType([*columns, *beside]))
         order = [
@@ -125,7 +121,7 @@ class KeptSparkRows:
         together = marked.repartition(*_WORDS).sortWithinPartitions(*_WORDS, *order)
         counted = functions.count(functions.lit(1)).over(Window.partitionBy(*_WORDS))
         together = together.withColumn(_ROWS_OF_PERSON, counted).sortWithinPartitions(*_WORDS, *order)
-        with well_batched(self.session, packed=False):
+        with well_batched(self.session, form):
             return self.keep(together.mapInArrow(partial(bounded_rows, self.key, self.most_rows, names), PIECES))
 
 

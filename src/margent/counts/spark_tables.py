@@ -22,7 +22,8 @@ from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.read import schema_from_json
 from margent.schema.strict_json import parse_strict
 from margent.schema.write import schema_text
-from margent.tables.spark_pieces import ROWS, Piece, packed_block, pieces, received, table_rows, unpacked
+from margent.tables.spark_forms import Form
+from margent.tables.spark_pieces import ROWS, Piece, packed_block, pieces, received, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,9 +63,7 @@ def codec_of(text: str) -> Codec:
     return Codec(sent_schema(text))
 
 
-def coded_rows(
-    text: str, names: Sequence[str], packed: bool, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def coded_rows(text: str, form: Form, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A task: rows in, pieces that each hold the codes of a block of them out.
 
     Privacy: private rows and codes.
@@ -72,7 +71,7 @@ def coded_rows(
 
     def work() -> Iterator[Piece]:
         codec = codec_of(text)
-        for block in table_rows(batches, names, packed=packed):
+        for block in form.blocks(batches):
             yield Piece(ROWS, block.num_rows, packed_block(_coded(codec, block)))
 
     return pieces(work)

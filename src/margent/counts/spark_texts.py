@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from margent.counts.spark import LooksOfSpark
 from margent.counts.texts import batch_texts
 from margent.schema.open_values import admissible
+from margent.tables.spark_forms import Form
 from margent.tables.spark_pieces import (
     PIECES,
     Piece,
@@ -21,7 +22,6 @@ from margent.tables.spark_pieces import (
     packed_block,
     pieces,
     require_sound,
-    table_rows,
     unpacked,
 )
 from margent.tables.spark_session import streamed, well_batched
@@ -58,21 +58,21 @@ class SparkTexts:
         """A frame of pieces: one a text, with its number of records as the place."""
         from pyspark.sql import functions
 
-        frame, packed = self.rows.looked_at()
-        task = partial(counted_texts, column, tuple(self.own[column]), self.rows.wanted, packed)
+        frame, form = self.rows.looked_at()
+        task = partial(counted_texts, column, tuple(self.own[column]), form)
         texts = frame.mapInArrow(task, PIECES).groupBy("kind", "data").agg(functions.sum("place").alias("place"))
-        with well_batched(self.rows.session, packed=packed):
+        with well_batched(self.rows.session, form):
             return self.rows.keep(texts)
 
 
 def counted_texts(
-    column: str, own: Sequence[str], names: Sequence[str], packed: bool, batches: Iterable[pa.RecordBatch]
+    column: str, own: Sequence[str], form: Form, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """A task: rows in, pieces with a text of a block and its number of records there out.
 
     Privacy: exact and private.
     """
-    return many_pieces(TEXT, lambda: _of_blocks(column, frozenset(own), table_rows(batches, names, packed=packed)))
+    return many_pieces(TEXT, lambda: _of_blocks(column, frozenset(own), form.blocks(batches)))
 
 
 def gathered_texts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -81,7 +81,7 @@ def columnar_batches(
     Privacy: private rows.
     """
     if kind == "parquet":
-        yield from _parquet_batches(path, wanted, listed)
+        yield from parquet_batches(path, wanted, listed)
     else:
         yield from _ipc_batches(path, wanted)
 
@@ -93,12 +93,28 @@ def _parquet_schema(path: Path) -> Any:
         return file.schema_arrow
 
 
-def _parquet_batches(path: Path, wanted: Sequence[str], listed: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """``listed`` columns have few values: of texts in these, the file's own dictionaries are kept, not spelled out."""
+def parquet_batches(
+    source: Any, wanted: Sequence[str], listed: Sequence[str], header: Any = None, read_ahead: int = _READ_AHEAD
+) -> Iterator[pa.RecordBatch]:
+    """One pass over the rows of a Parquet file, at a path or in memory, whose ``header`` may have been read already.
+
+    ``listed`` columns have few values: of texts in these, the file's own dictionaries are kept, not spelled out.
+
+    Shapes: the wanted columns, in any order and perhaps with others; `block_rows` rows at a time.
+    Privacy: private rows.
+    """
     import pyarrow.parquet as pq
 
-    # Names with dots may bring other columns along; the open table selects by name again.
-    with pq.ParquetFile(path, read_dictionary=list(listed), buffer_size=_READ_AHEAD, pre_buffer=False) as file:
+    with pq.ParquetFile(
+        source,
+        metadata=header,
+        read_dictionary=list(listed),
+        buffer_size=read_ahead,
+        pre_buffer=False,
+        # In nanoseconds, which is what pyarrow makes of 96 bits by itself, the year 9999 is a day of 1816.
+        coerce_int96_timestamp_unit="us",
+    ) as file:
+        # Names with dots may bring other columns along; the open table selects by name again.
         # A damaged file's indices may point outside of the dictionaries that are kept.
         yield from map(_sound, file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted)))
 

@@ -21,8 +21,18 @@ from margent.schema.check import unsettled
 from margent.schema.fields import PersonUnit, Schema
 from margent.tables.header import check_columns
 from margent.tables.snapshot import CLOSED
-from margent.tables.spark_pieces import PIECES, ROWS, packed_rows, unpacked
-from margent.tables.spark_session import frame_named, quietly, require_workers, spark_name, streamed, well_batched
+from margent.tables.spark_forms import PACKED, Columns, Form, packed_rows
+from margent.tables.spark_pieces import PIECES, ROWS, unpacked
+from margent.tables.spark_plain import as_whole_files
+from margent.tables.spark_session import (
+    frame_named,
+    parquet_place,
+    quietly,
+    require_workers,
+    spark_name,
+    streamed,
+    well_batched,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,9 +46,9 @@ SNAPSHOTS = ("executors", "checkpoint")
 class SparkRows:
     """The rows of a DataFrame whose columns agree with a schema; computed once.
 
-    ``frame`` has the wanted columns by place. ``several``: whether more than one thing will look at the rows, so that
-    the rows themselves are kept; where there is one, only what it makes of them (their codes) is. They are kept as
-    ``packed`` blocks, or as columns where Spark is to sort by them.
+    ``frame`` has the rows in the ``form`` that tasks find them in. ``several``: whether more than one thing will look
+    at them, so that the rows themselves are kept; where there is one, only what it makes of them (their codes) is. They
+    are kept as ``packed`` blocks, or as columns where Spark is to sort by them.
 
     Shapes: ``columns`` are the table's, in its order; rows have those of ``wanted``.
     Privacy: private rows, as blocks on the executors' disks until `close`; its own text shows names only.
@@ -48,6 +58,7 @@ class SparkRows:
     wanted: tuple[str, ...]
     declared: pa.Schema | None = field(repr=False)
     frame: Any = field(repr=False)
+    form: Form
     several: bool = False
     packed: bool = True
     started: Any = field(default=None, repr=False)
@@ -63,8 +74,8 @@ class SparkRows:
         """The session that the frame belongs to."""
         return self.frame.sparkSession
 
-    def looked_at(self) -> tuple[Any, bool]:
-        """The frame to look at, and whether its rows are packed as pieces; the first look at rows may happen here.
+    def looked_at(self) -> tuple[Any, Form]:
+        """The frame to look at, and how tasks find the rows in it; the first look at rows may happen here.
 
         Raises: TableError with fixed text where Spark fails.
         """
@@ -73,14 +84,14 @@ class SparkRows:
         if self.several and self._stored is None:
             if self._looked:
                 raise MargentError("internal fault: the rows of a Spark table were to be looked at once")
-            with well_batched(self.session, packed=False):
+            with well_batched(self.session, self.form):
                 self._stored = self.keep(self._in_pieces(self.frame) if self.packed else self.frame)
         if self._stored is not None:
-            return self._stored, self.packed
+            return self._stored, PACKED if self.packed else self.form
         if self._looked:
             raise MargentError("internal fault: the rows of a Spark table were to be looked at once")
         self._looked = True
-        return self.frame, False
+        return self.frame, self.form
 
     def keep(self, frame: Any) -> Any:
         """Compute a frame of pieces now, and keep it until `close`: later looks see the same, or fail.
@@ -97,8 +108,8 @@ class SparkRows:
         Raises: TableError with fixed text where Spark fails.
         """
         self.several = True
-        stored, packed = self.looked_at()
-        parts = streamed(stored if packed else self._in_pieces(stored))
+        stored, form = self.looked_at()
+        parts = streamed(stored if form is PACKED else self._in_pieces(stored))
         yield from (unpacked(piece.data) for piece in parts if piece.kind == ROWS)
 
     def close(self) -> None:
@@ -113,7 +124,7 @@ class SparkRows:
                 self.started.stop()
 
     def _in_pieces(self, frame: Any) -> Any:
-        return frame.mapInArrow(partial(packed_rows, self.wanted), PIECES)
+        return frame.mapInArrow(partial(packed_rows, self.form), PIECES)
 
     def __enter__(self) -> SparkRows:
         """Return the table itself."""
@@ -135,7 +146,7 @@ def open_spark(table: Any, schema: Schema) -> SparkRows:
     rest = spark_name(table)
     frame, started = (table, None) if rest is None else frame_named(rest)
     try:
-        return _opened(frame, schema, started)
+        return _opened(frame, schema, started, None if rest is None else parquet_place(rest))
     except BaseException:
         if started is not None:
             started.stop()
@@ -158,7 +169,7 @@ def declared_by_spark(table: Any) -> tuple[tuple[str, ...], pa.Schema]:
             started.stop()
 
 
-def _opened(frame: Any, schema: Schema, started: Any) -> SparkRows:
+def _opened(frame: Any, schema: Schema, started: Any, place: str | None) -> SparkRows:
     frame = _checked_frame(frame)
     names = tuple(frame.columns)
     wanted = tuple(schema.columns_read)
@@ -169,14 +180,18 @@ def _opened(frame: Any, schema: Schema, started: Any) -> SparkRows:
     if snapshot not in SNAPSHOTS:
         raise UsageError(f"{SNAPSHOT_SETTING} must be one of: {', '.join(SNAPSHOTS)}")
     require_workers(frame.sparkSession)
+    # Of persons' rows those that are kept are kept once; all rows are looked at once, to find them.
+    persons = isinstance(schema.unit, PersonUnit)
+    several = bool(unsettled(schema)) and not persons
+    if not persons and (files := as_whole_files(frame, schema, declared, place)) is not None:
+        return SparkRows(names, wanted, declared, *files, several=several, started=started)
     # By place: Spark compares names without case, takes dots for members, and joins may leave a name twice.
     places = [f"c{names.index(name)}" for name in wanted]
     numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
     picked = numbered.select(*places) if places else numbered.selectExpr("0 AS nothing")
-    # Of persons' rows those that are kept are kept once; all rows are looked at once, to find them.
-    persons = isinstance(schema.unit, PersonUnit)
-    several = bool(unsettled(schema)) and not persons
-    return SparkRows(names, wanted, declared, picked, several=several, packed=not persons, started=started)
+    return SparkRows(
+        names, wanted, declared, picked, Columns(wanted), several=several, packed=not persons, started=started
+    )
 
 
 def _checked_frame(frame: Any) -> Any:

@@ -104,31 +104,6 @@ def sound(piece: Piece) -> Piece:
     return piece
 
 
-def table_rows(batches: Iterable[pa.RecordBatch], names: Sequence[str], *, packed: bool) -> Iterator[pa.RecordBatch]:
-    """Blocks of a table's rows under the columns' names, from pieces or from the columns as Spark hands them over.
-
-    Shapes: at most 65,536 rows a block, and more than one batch of Spark's where those are small.
-    Privacy: private rows.
-    """
-    if packed:
-        yield from (unpacked(piece.data) for piece in received(batches) if piece.kind == ROWS)
-    else:
-        yield from gathered(read_plainly(batch, names) for batch in batches)
-
-
-def packed_rows(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A task: rows in, pieces that each hold a block of them out.
-
-    Privacy: private rows.
-    """
-
-    def work() -> Iterator[Piece]:
-        for block in table_rows(batches, names, packed=False):
-            yield Piece(ROWS, 0, packed_block(block))
-
-    return pieces(work)
-
-
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in blocks as large as they may be: what is done a block at a time is done less often.
 
@@ -156,7 +131,7 @@ def packed_block(batch: pa.RecordBatch) -> bytes:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_batch(batch)
     found: bytes = sink.getvalue().to_pybytes()
     return found

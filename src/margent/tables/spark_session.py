@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from margent.errors import MargentError, TableError, UsageError
-from margent.tables.opened import BATCH_ROWS
+from margent.tables.spark_forms import Form
 from margent.tables.spark_pieces import FAULT_PLACE, PIECES, Piece, TaskFault, pieces, sound
 from margent.version import VERSION
 
@@ -34,8 +34,6 @@ LOST = (
     "so far stays spent. Look at Spark's own log, which may hold cells and is yours alone, then start a new run"
 )
 _WORDS_OF_FORMS = "spark:table:NAME (a table of Spark's catalog), spark:PATH (Parquet) or spark:FORMAT:PATH"
-_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_PIECES_AT_ONCE = 4
 _PROBES = 8
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
@@ -92,6 +90,16 @@ def format_and_path(rest: str) -> tuple[str, str]:
     if not found[1]:
         raise UsageError(f"{PREFIX}{rest}: the name of a Spark table is {_WORDS_OF_FORMS}")
     return found
+
+
+def parquet_place(rest: str) -> str | None:
+    """Where the Parquet files lie that a name means; None where it means something else.
+
+    >>> parquet_place("s3a://bucket/people"), parquet_place("table:people")
+    ('s3a://bucket/people', None)
+    """
+    form, place = format_and_path(rest)
+    return place if form == "parquet" else None
 
 
 def require_pyspark() -> None:
@@ -166,7 +174,7 @@ def quietly(action: Callable[[], Answer]) -> Answer:
         fault = str(inner)
     except Exception:
         fault = None
-    if fault is not None:
+    if fault not in (None, TableError.__name__):
         raise MargentError(f"internal fault: a task of Spark failed ({fault}); please report it, without your table")
     raise TableError(LOST)
 
@@ -203,17 +211,16 @@ def collected(frame: Any) -> list[Piece]:
 
 
 @contextmanager
-def well_batched(session: Any, *, packed: bool = True) -> Iterator[None]:
-    """Rows go to Python as many at a time as a block has; ``packed`` blocks, each of which is a row to Spark, few.
-
-    The session's setting is put back.
-    """
-    before = session.conf.get(_BATCH_ROWS)
-    session.conf.set(_BATCH_ROWS, str(_PIECES_AT_ONCE if packed else BATCH_ROWS))
+def well_batched(session: Any, form: Form) -> Iterator[None]:
+    """The session has the settings under which rows of this form are read; then they are put back."""
+    before = {name: session.conf.get(name, None) for name in form.settings}
     try:
+        for name, value in form.settings.items():
+            session.conf.set(name, value)
         yield
     finally:
-        session.conf.set(_BATCH_ROWS, before)
+        for name, old in before.items():
+            session.conf.unset(name) if old is None else session.conf.set(name, old)
 
 
 def _probed(version: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
