@@ -328,3 +328,28 @@ def test_a_column_that_cannot_be_read_is_told_from_the_noisy_answer(
     summary = json.loads((tmp_path / "OUT" / "summary.json").read_text())
     assert [entry["column"] for entry in summary["mostlyMissing"]] == ["since"]
     assert "could not be read" in (tmp_path / "OUT" / "release.html").read_text()
+
+
+def test_a_column_whose_records_are_nearly_all_in_one_bin_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Costs under equal bins; not so a yes-or-no column, days of which each is a code of its own, or few bins."""
+    schema = tmp_path / "s.json"
+    money = {"type": "number", "constraints": {"minimum": 0, "maximum": 100_000, "required": True}}
+    fields = [
+        {"name": "cost", **money, "margent": {"bins": 20}},
+        {"name": "fee", **money, "margent": {"bins": [0, 10, 20, 30, 40, 100_000]}},
+        {"name": "paid", **money, "margent": {"bins": 2}},
+        {"name": "days", "type": "integer", "constraints": {"minimum": 0, "maximum": 30, "required": True}},
+    ]
+    schema.write_text(json.dumps({"fields": fields, "margent": {"unit": "row"}}))
+    rows = [[str(place % 50), str(place % 50), str(place % 50), "0"] for place in range(3000)]
+    table = write_csv(tmp_path / "t.csv", rows, ["cost", "fee", "paid", "days"])
+    assert synthesize(table, schema, tmp_path / "OUT") == 0
+    said = capsys.readouterr().out
+    assert said.count("Warning") == 1
+    assert "column 'cost': about 100 % of its cells (a noisy answer) are in one of its 20 bins, 0 to 5000, and" in said
+    (entry,) = json.loads((tmp_path / "OUT" / "summary.json").read_text())["crowded"]
+    assert (entry["column"], entry["bin"], entry["bins"]) == ("cost", "0 to 5000", 20)
+    assert entry["noisyShare"] > 0.9
+    assert "edges that lie close there" in (tmp_path / "OUT" / "release.html").read_text()

@@ -153,6 +153,18 @@ def missing_warning(column: str, noisy_share: float) -> str:
     )
 
 
+def crowded_warning(column: str, label: str, bins: int, noisy_share: float) -> str:
+    """What to do about a column most of whose records are in one bin.
+
+    Privacy: none: a noisy answer, which was paid for.
+    """
+    return (
+        f"column {column!r}: about {100 * noisy_share:.0f} % of its cells (a noisy answer) are in one of its {bins} "
+        f"bins, {label}, and what differs inside of it is not in the synthetic table: where that matters, give it "
+        f'edges that lie close there ("bins": [0, 10, 100, ...]), or have them bought ("bins": {{"quantiles": 8}})'
+    )
+
+
 def what_was_asked_for(where: Sequence[str]) -> list[str]:
     """One sentence about a table that holds only records that meet conditions; none where there are no conditions.
 
@@ -176,7 +188,11 @@ def schema_warnings(summary: Mapping[str, Any]) -> list[str]:
     """
     unlisted = [unlisted_warning(entry["column"], entry["noisyShare"]) for entry in summary["unlisted"]]
     missing = [missing_warning(entry["column"], entry["noisyShare"]) for entry in summary["mostlyMissing"]]
-    return unlisted + missing + formula_warnings(summary["formulas"])
+    crowded = [
+        crowded_warning(entry["column"], entry["bin"], entry["bins"], entry["noisyShare"])
+        for entry in summary["crowded"]
+    ]
+    return unlisted + missing + crowded + formula_warnings(summary["formulas"])
 
 
 def what_was_coarsened(summary: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from margent.release.promise import (
 )
 from margent.schema.codec import Codec
 from margent.schema.formulas import formula_cells
+from margent.schema.labels import code_labels
 from margent.settings import Settings
 from margent.transcript import NoisyMarginal, Scores, Transcript
 from margent.version import VERSION
@@ -36,6 +37,11 @@ WORTH_A_WARNING = 0.05
 """Noisy share of unlisted cells above which a column's schema should be looked at."""
 MOSTLY = 0.9
 """Noisy share of missing cells above which somebody should ask whether they were missing or could not be read."""
+
+CROWDED = 0.8
+"""Noisy share of one bin above which a column of several bins might as well have had none."""
+LEAST_BINS = 5
+"""Fewer bins were chosen to be coarse."""
 
 
 def one_way_answers(transcript: Transcript) -> dict[str, NoisyMarginal]:
@@ -108,6 +114,27 @@ def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
         if layout.missing and layout.fallback == layout.null
     }
     return _shares_above(transcript, codes, MOSTLY)
+
+
+def crowded_bins(transcript: Transcript) -> list[dict[str, Any]]:
+    """The bin that holds above four fifths of a column's records, where there are several and it is one of many values.
+
+    What differs inside of it is not in the synthetic table.
+
+    Units: shares of the records.
+    Privacy: none: noisy answers and the schema.
+    """
+    entries: list[dict[str, Any]] = []
+    answers = one_way_answers(transcript)
+    for layout in Codec(transcript.schema).layouts:
+        name = layout.field.name
+        if layout.cuts is None or name not in answers or layout.values < LEAST_BINS:
+            continue
+        fullest = int(np.argmax(answers[name].counts[: layout.values]))
+        if layout.cuts.count[fullest] > 1:
+            told = {"bins": layout.values, "bin": code_labels(layout)[fullest]}
+            entries += [entry | told for entry in _shares_above(transcript, {name: fullest}, CROWDED)]
+    return entries
 
 
 def _shares_above(transcript: Transcript, codes: Mapping[str, int], least: float) -> list[dict[str, Any]]:
@@ -198,6 +225,7 @@ def release_summary(
         ],
         "unlisted": unlisted_shares(transcript),
         "mostlyMissing": missing_shares(transcript),
+        "crowded": crowded_bins(transcript),
         "coarsened": coarsened_columns(transcript),
         "formulas": formula_cells(transcript.schema),
         "pairsLeftOut": pairs_left_out(transcript),
