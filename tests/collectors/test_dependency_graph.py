@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from margent.collectors.dependency_graph import Caps, grown_graph, network_tables
@@ -16,9 +16,10 @@ NAMES = tuple("abcdef")
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_the_graph_keeps_the_caps_and_no_edge_more_would(data: st.DataObject) -> None:
-    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+@given(st.integers(0, 10**6))
+@example(685757)  # where an exchange of edges made room for another
+def test_the_graph_keeps_the_caps_and_no_edge_more_would(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     domain = Domain(NAMES, tuple(rng.integers(2, 6, 6).tolist()))
     values = {pair: float(rng.normal(0.1, 0.1)) for pair in combinations(NAMES, 2)}
     caps = Caps(int(rng.integers(30, 200)), int(rng.integers(40, 400)))

@@ -13,7 +13,6 @@ import click
 from margent.cli.console import say, say_json, visible
 from margent.cli.options import json_option, whole_number
 from margent.errors import UsageError
-from margent.schema.labels import UNLISTED_LABEL
 
 if TYPE_CHECKING:
     from margent.answers.answer import AnsweredCell, QueryAnswer
@@ -102,6 +101,8 @@ def _show(answer: QueryAnswer, most: int | None) -> None:
 
 def _is_noise(cell: AnsweredCell) -> bool:
     """Whether a cell is of records that do not fit the schema, and its count may as well be 0."""
+    from margent.schema.labels import UNLISTED_LABEL
+
     return UNLISTED_LABEL in cell.labels and cell.count <= cell.error
 
 

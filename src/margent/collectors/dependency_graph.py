@@ -24,8 +24,9 @@ def grown_graph(
     """Edges of large summed value less ``size_weight`` times the junction tree's cells, under the caps.
 
     Local search: edges are added from the largest value down where that pays and fits; then an edge that did not fit
-    takes the place of one of less value wherever the graph then fits and is worth more. At most ``trials`` graphs are
-    looked at, so wide tables take no longer.
+    takes the place of one of less value wherever the graph then fits and is worth more; and what fits beside the
+    graph that was made so, which an exchange may have made room for, is added. At most ``trials`` graphs are looked at,
+    so wide tables take no longer.
 
     Shapes: the maximal cliques of the chordal graph, in the order of a junction tree.
     Units: values as shares of the records.
@@ -66,7 +67,18 @@ def grown_graph(
             if cells is not None and values[pair] - values[other] > size_weight * (cells - now):
                 edges, now = swapped, cells
                 break
-    return triangulated([*singles, *edges], domain)
+    cliques, before = triangulated([*singles, *edges], domain), 0
+    while len(edges) != before:
+        before = len(edges)
+        for pair in order:
+            if left <= 0 or any(set(pair) <= set(names) for names in cliques):
+                continue
+            left -= 1
+            cells = cells_of([*cliques, pair])
+            if cells is not None and values[pair] > size_weight * (cells - now):
+                edges.append(pair)
+                cliques, now = triangulated([*cliques, pair], domain), cells
+    return cliques
 
 
 def network_tables(
