@@ -140,34 +140,75 @@ def misclassified_by_nobody(test: NDArray[Any], domain: Domain) -> dict[str, flo
     }
 
 
+Runs = dict[tuple[str, str], list[dict[str, Any]]]
+"""The runs of a table by method and epsilon."""
+
+
 def markdown(results: list[dict[str, Any]]) -> str:
-    """One row a table, method and budget; means over draws (n of them), medians of CPU seconds and memory."""
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for each in results:
-        if "TVD2" in each:
-            groups.setdefault((each["table"], each["epsilon"], each["method"]), []).append(each)
-    lines = [
-        "| table | epsilon | method | draws | TVD2 | TVD3 | range | SVM man / degree / 50K / unmarried | CPU s | GiB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+    """A table for every data set, methods from the smallest TVD2 at the middle budget on; then the classifiers'."""
+    made = [each for each in results if "TVD2" in each]
+    parts = []
+    for table in dict.fromkeys(each["table"] for each in made):
+        runs: Runs = {}
+        for each in made:
+            if each["table"] == table:
+                runs.setdefault((each["method"], each["epsilon"]), []).append(each)
+        parts += [f"**{table.replace(':', ', ')}**", _scores(runs)]
+        if any("svm" in run for found in runs.values() for run in found):
+            parts += [
+                f"**{table}**, wrong answers about a man / a degree / over 50K / never married",
+                _classifiers(runs),
+            ]
+    failed = [
+        f"{each['table']}, {each['method']}, {each['epsilon']}: {each['failed']}"
+        for each in results
+        if "failed" in each
     ]
-    for (table, epsilon, method), made in sorted(
-        groups.items(), key=lambda item: (item[0][0], float(item[0][1]), item[1][0]["TVD2"])
-    ):
-        mean = {key: statistics.fmean(each[key] for each in made) for key in ("TVD2", "TVD3", "range")}
-        svm = ""
-        if "svm" in made[0]:
-            svm = " / ".join(f"{statistics.fmean(each['svm'][question] for each in made):.3f}" for question in TASKS)
-        cpu, memory = (statistics.median(each[key] for each in made) for key in ("cpu", "memory"))
-        lines.append(
-            f"| {table} | {epsilon} | {method} | {len(made)} | {mean['TVD2']:.4f} | {mean['TVD3']:.4f} | "
-            f"{mean['range']:.4f} | {svm} | {cpu:.1f} | {memory:.2f} |"
+    return "\n\n".join([*parts, *failed])
+
+
+def _ordered(runs: Runs) -> tuple[list[str], list[str]]:
+    budgets = sorted({epsilon for _, epsilon in runs}, key=float)
+    middle = budgets[len(budgets) // 2]
+    methods = dict.fromkeys(method for method, _ in runs)
+    return sorted(methods, key=lambda name: mean_of(runs.get((name, middle), []), "TVD2") or 1), budgets
+
+
+def mean_of(runs: list[dict[str, Any]], key: str) -> float | None:
+    return statistics.fmean(each[key] for each in runs) if runs else None
+
+
+def _scores(runs: Runs) -> str:
+    methods, budgets = _ordered(runs)
+    heads = [f"ε = {epsilon}" for epsilon in budgets]
+    lines = [f"| method | {' | '.join(heads)} | draws | CPU s | GiB |", "|---" * (len(budgets) + 4) + "|"]
+    for method in methods:
+        found = [runs.get((method, epsilon), []) for epsilon in budgets]
+        cells = [", ".join(_short(mean_of(each, key), 4) for key in ("TVD2", "TVD3", "range")) for each in found]
+        seconds = [statistics.median(run["cpu"] for run in each) for each in found if each]
+        memory = max(run["memory"] for each in found for run in each)
+        draws = min(len(each) for each in found if each)
+        took = (
+            f"{min(seconds):.0f}"
+            if round(min(seconds)) == round(max(seconds))
+            else f"{min(seconds):.0f}–{max(seconds):.0f}"
         )
-    for each in results:
-        if "failed" in each:
-            lines.append(
-                f"| {each['table']} | {each['epsilon']} | {each['method']} | failed: {each['failed']} | | | | | | |"
-            )
+        lines.append(f"| `{method}` | {' | '.join(cells)} | {draws} | {took} | {memory:.1f} |")
     return "\n".join(lines)
+
+
+def _classifiers(runs: Runs) -> str:
+    methods, budgets = _ordered(runs)
+    lines = [f"| method | {' | '.join(f'ε = {epsilon}' for epsilon in budgets)} |", "|---" * (len(budgets) + 1) + "|"]
+    for method in methods:
+        found = [[run["svm"] for run in runs.get((method, epsilon), [])] for epsilon in budgets]
+        cells = [" / ".join(_short(mean_of(each, question), 3) for question in TASKS) for each in found]
+        lines.append(f"| `{method}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _short(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}".lstrip("0")
 
 
 def main() -> None:
