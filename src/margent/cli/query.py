@@ -79,7 +79,13 @@ def _show_csv(answer: QueryAnswer, most: int | None) -> None:
 
 def _show(answer: QueryAnswer, most: int | None) -> None:
     """A table for people: labels, counts in whole records, bars; then what they mean. All cells with ``most`` None."""
-    shown = list(answer.cells() if most is None else islice(filterfalse(_is_noise, answer.cells()), most))
+    from margent.schema.labels import UNLISTED_LABEL
+
+    def is_noise(cell: AnsweredCell) -> bool:
+        """Whether a cell is of records that do not fit the schema, and its count may as well be 0."""
+        return UNLISTED_LABEL in cell.labels and cell.count <= cell.error
+
+    shown = list(answer.cells() if most is None else islice(filterfalse(is_noise, answer.cells()), most))
     lines = [(*map(_short, answer.columns), "count", "±")]
     lines += [(*map(_short, cell.labels), f"{round(cell.count):,}", f"{max(round(cell.error), 1):,}") for cell in shown]
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
@@ -92,18 +98,11 @@ def _show(answer: QueryAnswer, most: int | None) -> None:
         say("  ".join(cells).rstrip())
     left = answer.counts.size - len(shown)
     if left:
-        noise = sum(map(_is_noise, answer.cells()))
+        noise = sum(map(is_noise, answer.cells()))
         hint = f"; in {noise:,} of them records would not fit the schema, and noise alone explains the count"
         say(f"and {left:,} more cells (--all shows them{hint if noise else ''})")
     for sentence in answer.words:
         say(sentence)
-
-
-def _is_noise(cell: AnsweredCell) -> bool:
-    """Whether a cell is of records that do not fit the schema, and its count may as well be 0."""
-    from margent.schema.labels import UNLISTED_LABEL
-
-    return UNLISTED_LABEL in cell.labels and cell.count <= cell.error
 
 
 def _short(text: str) -> str:
