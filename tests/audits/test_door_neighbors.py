@@ -17,6 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from margent import Budget
+from margent.counts import capacity
 from margent.counts.engines import kept_rows
 from margent.counts.source import StreamedCounts
 from margent.errors import MargentError
@@ -94,6 +95,12 @@ def told_apart(pairs: int, folder: Path, seed: int) -> list[tuple[int, int]]:
             if other != usual:
                 found.append((number, neighbor))
     return found
+
+
+@pytest.fixture(autouse=True)
+def tables_of_few_persons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the time would go into clearing tables for a hundred thousand persons, of whom a dozen come."""
+    monkeypatch.setattr(capacity, "LEAST_PEOPLE", 1)
 
 
 @pytest.mark.parametrize("tenth", range(10))

@@ -1,7 +1,8 @@
 """From given noisy answers and a seed every machine makes the same bytes, whatever its hash seed, threads, place, time.
 
 A process of its own for each hash seed; in it, threads by number, and places (locale and time zone) by turns. At each
-commit the threads are set before the process starts as well, as users do.
+commit every process makes the records by every synthesizer, and the threads are set before it starts as well, as users
+do; in the audit hundreds of processes go through all threads and places, with one synthesizer each.
 """
 
 from __future__ import annotations
@@ -80,10 +81,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made_by(
-    release: Path, hash_seed: int, threads: str, places: str, setting: Mapping[str, str], planted: str = ""
+    release: Path, hash_seed: int, used: list[str], threads: str, places: str, setting: Mapping[str, str], planted: str
 ) -> set[tuple[str, str, str]]:
     """(file format, synthesizer, checksum of the whole release) of all that one process makes."""
-    used = ["independent"] if planted else [each.name for each in TAKING_ANY]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", planted + PROGRAM, str(release), threads, places, ",".join(used)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(SOURCE.parent), **setting},
@@ -98,15 +98,17 @@ def made_by(
 def every(release: Path, hash_seeds: int, planted: str = "") -> set[tuple[str, str, str]]:
     """What all processes make together."""
     places = ["@".join(place) for place in PLACES]
+    names = ["independent"] if planted else [each.name for each in TAKING_ANY]
     jobs = []
     for seed in range(hash_seeds):
         if LONG_AUDIT and not planted:
-            jobs.append((seed, ",".join(map(str, THREADS)), ",".join(places), {}))
+            used = [names[seed % len(names)]]
+            jobs.append((seed, used, ",".join(map(str, THREADS)), ",".join(places), {}))
         else:
             language, zone = PLACES[seed % len(PLACES)]
             threads = str(THREADS[seed % len(THREADS)])
             setting = dict.fromkeys(THREAD_SETTINGS, threads) | {"LANG": language, "LC_ALL": language, "TZ": zone}
-            jobs.append((seed, "1,2", places[seed % len(places)], setting))
+            jobs.append((seed, names, "1,2", places[seed % len(places)], setting))
     with ThreadPoolExecutor(2) as pool:
         made = pool.map(lambda job: made_by(release, *job, planted), jobs)
         return set().union(*made)

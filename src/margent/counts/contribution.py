@@ -121,13 +121,13 @@ class KeptRows:
     def _chosen(self, spool: IO[bytes]) -> NDArray[np.uint8]:
         """Both passes, for one range of pseudonyms after the other: each as long as the table has room for."""
         bits = np.zeros(-(-self._rows // 8), dtype=np.uint8)
-        sizes: dict[int, int] = {}
+        largest = min(self.most_rows, MOST_SIZES)  # more are not asked for
+        sizes = np.zeros(largest, dtype=np.int64)
         low = 0
         while low <= _LAST:
             table, high = self._counted(spool, low)
             np.minimum(table.left, self.most_rows, out=table.quota)
-            for size, persons in zip(*np.unique(table.quota, return_counts=True), strict=True):
-                sizes[int(size)] = sizes.get(int(size), 0) + int(persons)
+            sizes += np.bincount(np.minimum(table.quota, largest + 1), minlength=largest + 2)[1 : largest + 1]
             for place, rows in _chunks(spool):
                 slots, numbers = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
                 take_out(rows, np.uint64(low), np.uint64(high), table.first, table.second, table.left, slots, numbers)
@@ -139,8 +139,7 @@ class KeptRows:
                 packed = np.packbits(kept)
                 bits[place // 8 : place // 8 + packed.size] |= packed
             low = high + 1
-        largest = min(self.most_rows, MOST_SIZES)  # more are not asked for
-        self._sizes = np.array([sizes.get(size, 0) for size in range(1, largest + 1)], dtype=np.int64)
+        self._sizes = sizes
         return bits
 
     def _counted(self, spool: IO[bytes], low: int) -> tuple[PersonTable, int]:
