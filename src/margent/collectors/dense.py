@@ -14,7 +14,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.dense_pure import Known, Pure
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import SLIVER, Stage, coarsening_note, score_stage, shares_leave_a_rest
-from margent.collectors.waterfill import Program, sketch, stacked_pairs, variance_factors
+from margent.collectors.waterfill import Program, largest_kappa, sketch, stacked_pairs, variance_factors
 from margent.errors import UsageError
 from margent.postprocessing.coarsening import coarsened
 from margent.postprocessing.dependence import score_distances
@@ -167,10 +167,11 @@ class Dense:
         distances = score_distances(scores[0], known.counts, known.deviations, total) if scores else np.zeros(0)
         expected, weights = stacked_pairs([(sketches[one], sketches[two]) for one, two in pairs], total)
         columns = list(owned)
+        most = np.array([largest_kappa(known.counts[one], known.counts[two]) for one, two in pairs])
         program = Program(
             expected=expected,
             weights=weights,
-            kappas=variance_factors(distances, expected, weights),
+            kappas=variance_factors(distances, expected, weights, most),
             gains=np.array([self._gain(pair, domain, merges) for pair in pairs]),
             sizes=np.array([known.cells(name) for name in columns]),
             shares=np.full(len(columns), self.one_way_weight * max(len(columns) - 1, 1)),

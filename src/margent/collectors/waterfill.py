@@ -1,20 +1,23 @@
-"""How much to spend on every one-way and every pair: one convex program, solved by a water level.
+"""How much to spend on every one-way and every pair: one program, solved by a water level.
 
-A cell of a pair deviates from independence with variance v = kappa m, m its expected count. Bought with budget
-rho (noise variance 1/(2 g rho), g the gain of buying no more than the interaction) and shrunk, its expected absolute
-error is .8 sqrt(v / (1 + 2 g rho v)), and never more than 2 m: convex and falling in rho with a finite
-slope at 0, so a pair whose slope there is below the water level is not bought. An error in a one-way enters every pair
-of its column. The sum over all of them is least where every slope equals one level lambda.
+A cell of a pair holds X ~ Gamma(m/kappa, kappa), m its expected count (`postprocessing/departures.py`). With budget
+rho (noise variance 1/(2 g rho), g the gain of buying no more than the interaction), drawn to its mean given the
+answer, it has an expected absolute error e(rho) left, which falls. For a dense table e is convex with a finite slope at
+0, so a pair whose slope there is below the water level is not bought. For a sparse one it first falls where the noise
+lets the few full cells stand out, and the lower hull is taken: bought so far or not at all. An error in a one-way
+enters every pair of its column. The sum over all of them is least where every slope equals one level lambda.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from margent.compiled import compiled
+from margent.postprocessing.departures import error_left, error_table
 from margent.postprocessing.dependence import MEAN_ABSOLUTE, Counts
 
 BINS = 12
@@ -82,36 +85,61 @@ def _rows(sketches: Iterable[Sketch], count: int, longest: int) -> tuple[Counts,
     return values, weights
 
 
-def variance_factors(distances: Counts, expected: Counts, weights: Counts) -> Counts:
-    """kappa of every pair such that sum_c min(.8 sqrt(kappa m_c), 2 m_c) is its distance from independence.
+def variance_factors(distances: Counts, expected: Counts, weights: Counts, most: Counts) -> Counts:
+    """kappa of every pair such that the departures of its cells add up to its distance from independence.
 
-    0 where there is no distance; the largest kappa there is where the distance cannot be reached.
+    0 where there is no distance; ``most`` where the distance cannot be reached below it.
 
     Shapes: one row a pair. Units: distances in records. Privacy: none: post-processing.
     """
-    factors = np.zeros(distances.size)
-    for part in _blocks(distances.size):
-        aim, most, weight = distances[part], 2 * expected[part], weights[part]
-        roots = MEAN_ABSOLUTE * np.sqrt(expected[part])
-        low, high = np.full(aim.size, 1e-9), np.full(aim.size, 1e8)
-        for _ in range(45):
-            middle = np.sqrt(low * high)
-            implied = (weight * np.minimum(np.sqrt(middle)[:, np.newaxis] * roots, most)).sum(axis=1)
-            low, high = np.where(implied < aim, middle, low), np.where(implied < aim, high, middle)
-        factors[part] = np.where(aim > 0, high, 0.0)
+    factors: Counts = _factors(error_table(), distances, expected, weights, most)
     return factors
 
 
-_BLOCK = 2048
-"""Pairs worked on at a time: what is computed of them in between stays in the processor's cache."""
+@compiled
+def _factors(table: Counts, distances: Counts, expected: Counts, weights: Counts, most: Counts) -> Counts:
+    factors = np.zeros(distances.size)
+    for pair in range(distances.size):
+        if distances[pair] <= 0.0:
+            continue
+        low, high = 1e-9, max(most[pair], 1e-9)
+        for _ in range(45):
+            middle = math.sqrt(low * high)
+            if _error(table, expected[pair], weights[pair], middle, NO_WORD) < distances[pair]:
+                low = middle
+            else:
+                high = middle
+        factors[pair] = high
+    return factors
 
 
-def _blocks(count: int) -> Iterator[slice]:
-    return (slice(start, start + _BLOCK) for start in range(0, count, _BLOCK))
+def largest_kappa(first: Counts, second: Counts) -> float:
+    """The largest kappa that two columns leave room for: their table's summed squares over the records.
+
+    No cell holds more than its row, so they are at most those of a column that decides the other.
+
+    Units: records. Privacy: none: post-processing.
+    """
+    counts = [np.maximum(each, 0.0) for each in (first, second)]
+    return min(float(np.square(each).sum() / max(each.sum(), 1e-300)) for each in counts)
+
+
+NO_WORD = 1e30
+"""Noise so large that an answer says nothing."""
+
+
+@compiled
+def _error(table: Counts, expected: Counts, weights: Counts, kappa: float, noise: float) -> float:
+    """What is left of a pair's departures when its cells are seen with noise of this deviation, in records."""
+    error = 0.0
+    for cell in range(expected.size):
+        if weights[cell] > 0.0 and expected[cell] > 0.0:
+            error += weights[cell] * expected[cell] * error_left(table, expected[cell] / kappa, noise / kappa)
+    return error
 
 
 GRID = 60
-"""Budgets at which every pair's slope is tabulated: halves of powers of two below the whole budget."""
+"""Budgets at which every pair's error is tabulated: halves of powers of two below the whole budget."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,21 +163,20 @@ class Program:
     def solve(self, budget: float, tolerance: float = 1e-6) -> tuple[Counts, Counts]:
         """Budgets of pairs and of one-ways that make the summed expected error least.
 
-        Slopes are tabulated on a grid of budgets, made to fall (where the cap 2 m makes them rise, a pair is
-        bought past the rise or not at all), and read between grid points; the level is found by bisection until
-        the budgets add up to within ``tolerance``, then scaled to the whole.
+        Errors are tabulated on a grid of budgets, and the lower hull of each pair's is followed (a pair of which the
+        first bits of budget tell nothing is bought past them or not at all), read between grid points; the level
+        is found by bisection until the budgets add up to within ``tolerance``, then scaled to the whole.
 
         Units: mu^2/2. Privacy: none: post-processing.
         """
         if budget <= 0:
             return np.zeros(self.kappas.size), np.zeros(self.sizes.size)
-        grid = budget * np.exp2(-np.arange(GRID) / 2.0)
-        slopes = np.stack([self._slopes(spent) for spent in grid], axis=1)
-        slopes = np.maximum.accumulate(slopes, axis=1)
+        grid = np.append(0.0, budget * np.exp2((np.arange(GRID) - GRID + 1) / 2.0))
+        slopes = self._slopes(grid)
         low, high = 1e-12, 1e30
         for _ in range(200):
             middle = math.sqrt(low * high)
-            pairs, singles = self._bought(slopes, grid, middle), self._owned_more(middle)
+            pairs, singles = _bought(slopes, grid, middle), self._owned_more(middle)
             spent = float(pairs.sum() + singles.sum())
             if abs(spent - budget) <= tolerance * budget:
                 break
@@ -159,6 +186,19 @@ class Program:
             return pairs, budget * whole / whole.sum()
         return pairs * (budget / spent), singles * (budget / spent)
 
+    def errors(self, budgets: Counts) -> Counts:
+        """The expected error of every pair at each of the budgets, in records.
+
+        Shapes: (pairs, budgets). Privacy: none: post-processing.
+        """
+        found: Counts = _errors_at(error_table(), self.expected, self.weights, self.kappas, self.gains, budgets)
+        return found
+
+    def _slopes(self, grid: Counts) -> Counts:
+        """-d e / d rho of every pair's lower hull between grid points, falling along each row."""
+        found: Counts = _hulls(self.errors(grid), grid)
+        return found
+
     def _owned_more(self, level: float) -> Counts:
         """What each one-way needs beyond what it has until its slope is the level.
 
@@ -167,27 +207,63 @@ class Program:
         reach = (MEAN_ABSOLUTE / 2 * self.sizes * self.shares / (math.sqrt(2) * level)) ** (2 / 3)
         return np.asarray(np.maximum(reach - self.owned, 0.0))
 
-    @staticmethod
-    def _bought(slopes: Counts, grid: Counts, level: float) -> Counts:
-        """Budgets at which the tabulated slopes equal the level, linear in the logarithms between grid points."""
-        above = slopes > level
-        place = np.argmax(above, axis=1)
-        rows = np.arange(slopes.shape[0])
-        dry, first = ~above.any(axis=1), place == 0
-        upper = np.maximum(slopes[rows, place], 1e-300)
-        lower = np.maximum(slopes[rows, np.maximum(place - 1, 0)], 1e-300)
-        share = np.where(
-            dry | first | (upper <= lower), 0.0, np.log(upper / level) / np.maximum(np.log(upper / lower), 1e-300)
-        )
-        return np.where(dry, 0.0, grid[place] * np.exp2(np.clip(share, 0.0, 1.0) / 2))
 
-    def _slopes(self, budget: float) -> Counts:
-        """-d e / d rho of every pair: sum_c .8 g v^1.5 (1 + 2 g rho v)^-1.5 over the cells that are not capped."""
-        uncapped = np.zeros(self.kappas.size)
-        for part in _blocks(self.kappas.size):
-            expected = self.expected[part]
-            spread = self.kappas[part, np.newaxis] * expected
-            damped = spread / (1 + 2 * budget * self.gains[part, np.newaxis] * spread)
-            root = np.sqrt(damped)
-            uncapped[part] = (self.weights[part] * damped * root * (root < 2.5 * expected)).sum(axis=1)
-        return np.asarray(self.gains * uncapped * MEAN_ABSOLUTE)
+@compiled
+def _errors_at(
+    table: Counts, expected: Counts, weights: Counts, kappas: Counts, gains: Counts, budgets: Counts
+) -> Counts:
+    found = np.zeros((kappas.size, budgets.size))
+    for pair in range(kappas.size):
+        if kappas[pair] > 0.0:
+            for place in range(budgets.size):
+                rho = gains[pair] * budgets[place]
+                noise = 1.0 / math.sqrt(2.0 * rho) if rho > 0.0 else NO_WORD
+                found[pair, place] = _error(table, expected[pair], weights[pair], kappas[pair], noise)
+    return found
+
+
+@compiled
+def _hulls(errors: Counts, grid: Counts) -> Counts:
+    """Slopes of the greatest convex line below each row: neighbors are pooled until slopes fall."""
+    slopes = np.zeros((errors.shape[0], grid.size - 1))
+    ends, steep = np.zeros(grid.size, np.int64), np.zeros(grid.size)
+    for pair in range(errors.shape[0]):
+        blocks = 0
+        for place in range(grid.size - 1):
+            start = place
+            slope = (errors[pair, place] - errors[pair, place + 1]) / (grid[place + 1] - grid[place])
+            while blocks > 0 and steep[blocks - 1] <= slope:
+                blocks -= 1
+                start = ends[blocks - 1] if blocks > 0 else 0
+                slope = (errors[pair, start] - errors[pair, place + 1]) / (grid[place + 1] - grid[start])
+            steep[blocks], ends[blocks] = slope, place + 1
+            blocks += 1
+        start = 0
+        for block in range(blocks):
+            slopes[pair, start : ends[block]] = max(steep[block], 0.0)
+            start = ends[block]
+    return slopes
+
+
+@compiled
+def _bought(slopes: Counts, grid: Counts, level: float) -> Counts:
+    """Budgets at which the hulls' slopes fall to the level: a grid point, and between two a share of the step.
+
+    The slope of an interval is taken to be that at its middle, and linear in the logarithms from there to the next.
+    """
+    found = np.zeros(slopes.shape[0])
+    steps = slopes.shape[1]
+    for pair in range(slopes.shape[0]):
+        above = 0
+        while above < steps and slopes[pair, above] >= level:
+            above += 1
+        if above == 0:
+            continue
+        found[pair] = grid[above]
+        last = slopes[pair, above - 1]
+        # No part of an interval that was pooled with the next is worth buying alone.
+        alone = above < steps and (above + 1 == steps or slopes[pair, above + 1] < slopes[pair, above])
+        if alone and slopes[pair, above] > 0.0:
+            share = math.log(last / level) / math.log(last / slopes[pair, above])
+            found[pair] = grid[above] * (grid[above + 1] / grid[above]) ** share
+    return found

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.departures import expected_given
 from margent.postprocessing.dependence import MEAN_ABSOLUTE
 from margent.postprocessing.forest import Forest, independence, spanning_forest
 from margent.postprocessing.latent_classes import LatentClasses, LatentSettings, fit_latent_classes
@@ -212,9 +213,9 @@ def shrunk(table: Table, prior: Counts, total: float) -> Counts:
     factor = np.where(
         implied > 0, np.maximum(implied + trust * (seen - implied), 0.0) / np.maximum(implied, 1e-300), 0.0
     )
-    spread = kappa * expected * factor[bands].reshape(expected.shape)
-    result: Counts = prior + spread / (spread + table.variance) * residual
-    return result
+    variances = np.broadcast_to(table.variance, expected.shape).ravel()
+    found: Counts = expected_given(table.values.ravel(), flat, kappa * factor[bands], variances)
+    return found.reshape(expected.shape)
 
 
 def raked(clique: Clique, values: Counts, singles: Mapping[str, Counts], total: float, rounds: int = 12) -> Counts:
