@@ -214,7 +214,8 @@ def _told(read: Schema) -> Iterator[str]:
     if len(days) > 1 and not read.rules:
         yield (
             f"Note: {', '.join(map(repr, days))} are drawn each for itself: an end may be written before its "
-            "beginning. relativeTo keeps their order (docs/schema.md)."
+            "beginning. `margent schema edit S COLUMN` asks which other date a column follows (relativeTo in "
+            "docs/schema.md)."
         )
 
 

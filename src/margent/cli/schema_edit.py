@@ -80,7 +80,7 @@ def _ask_all(dialogue: Dialogue) -> None:
             column = place[0]
             _say_column(dialogue, place)
         if ahead:
-            faults = dialogue.answer(place, question, given := ahead.pop(0))
+            faults = dialogue.answer(place, question, given := "" if question.aside else ahead.pop(0))
             if not faults:
                 continue
             ahead.clear()
