@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+_MOST_DIGITS = 30
+
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """One decorator that adds all of these options; help lists the last of them first. Privacy: none."""
@@ -255,7 +257,8 @@ def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None
     """
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) < least:
+    # Python itself refuses to read a number of thousands of digits.
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS or int(text) < least:
         raise UsageError(f"{option} must be a whole number of at least {least}, without sign or fraction")
     return int(text)
 

@@ -90,20 +90,18 @@ def draft(
     margent schema draft people.parquet -o schema.json
     margent schema draft --codebook codebook.csv -o schema.json
     """
+    from margent.release.folder import refuse_existing, whole_file
+
     if (table is None) == (codebook is None):
         raise UsageError("give either a TABLE or --codebook BOOK")
-    if out.exists():
-        raise UsageError(f"{out} exists already; choose another file or remove it first")
+    refuse_existing(out)
     made = _draft(
         table,
         codebook,
         read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
         public_data=public_data,
     )
-    try:
-        out.write_text(made.text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
+    whole_file(out, made.text.encode())
     say(f"A schema with {len(made.document['fields'])} fields is in {out}.")
     if public_data:
         say("Its values and bounds were read from the rows: it is fit for public tables only, and says so.")
