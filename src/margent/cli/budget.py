@@ -110,7 +110,8 @@ def show(path: Path, as_json: bool) -> None:
                 f"  run {place}, {entry.when}:{again} epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
                 f"{percent_of(entry.cost, balance)} % of the cap, run id {entry.run}"
             )
-    say(f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
+    entries = _counted(len(hashes), "entries", "entry")
+    say(f"{entries}; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
 
 
 @budget.command(short_help="Check the file, and that it accounts for releases.")
@@ -144,18 +145,21 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     for out in releases:
         require_publishable(out)
         transcript = read_measurements(out / "measurements")
-        cost = sum((charge.cost for charge in transcript.charges), Fraction(0))
         delta = sum((charge.delta for charge in transcript.charges), Fraction(0))
-        released[str(out)] = Released(transcript.run, cost, delta)
+        released[str(out)] = Released(transcript.run, transcript.spent, delta)
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
     else:
         runs = sum(balance.runs for balance in balances.values())
         say(
-            f"{path}: sound. {len(hashes)} entries, each as it was written: {len(balances)} data sets, {runs} runs, "
-            f"none above its cap; it accounts for all of the {len(released)} releases given."
+            f"{path}: sound. {_counted(len(hashes), 'entries', 'entry')}, each as it was written: "
+            f"{_counted(len(balances), 'data sets')}, {_counted(runs, 'runs')}, none above its cap."
         )
+        if released:
+            say(f"It accounts for {_counted(len(released), 'releases')}: all that were given.")
+        else:
+            say("No release was given; give those that were made, to see that the file accounts for each.")
 
 
 def promise(balance: Balance) -> str:
@@ -182,11 +186,10 @@ def rest_text(balance: Balance) -> str:
     terms = balance.declaration
     fits = what_fits(balance, terms.delta - terms.delta_for_atoms)
     used = percent_of(balance.spent, balance)
-    runs = balance.runs
     atoms = ""
     if terms.delta_for_atoms:
         atoms = f" Of the part of delta for atoms {percent(balance.delta_spent, terms.delta_for_atoms)} % is used."
-    by = f"{runs} run{'s' * (runs != 1)}"
+    by = _counted(balance.runs, "runs")
     return f"Budget of {terms.data_set!r}: {used} % used by {by}; for a further run {fits}.{atoms}"
 
 
@@ -287,3 +290,8 @@ def percent_of(part: Fraction, balance: Balance) -> str:
     from margent.privacy.budget_rest import percent
 
     return percent(part, balance.declaration.total)
+
+
+def _counted(number: int, many: str, one: str = "") -> str:
+    """A number of things in words: 1 run, 2 runs."""
+    return f"{number} {many if number != 1 else one or many[:-1]}"
