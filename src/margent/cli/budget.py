@@ -39,10 +39,24 @@ def budget() -> None:
 @click.option("--data-set", required=True, metavar="NAME", help="A name for the people in it, whatever the version.")
 @click.option("--epsilon", default=None, metavar="E", help="The cap: all releases together keep it. Never defaulted.")
 @click.option("--delta", default=None, metavar="D", help="The cap's delta (default: 1e-9, or 0 with pure).")
-@click.option("--accountant", default="gdp", show_default=True, help="gdp, zcdp or pure, for all runs.")
-@click.option("--relation", default="add-remove", show_default=True, help="Neighboring tables: add-remove or replace.")
-@click.option("--unit", default="row", show_default=True, help="Who is protected: row, or person:k (k rows at most).")
-@click.option("--delta-for-atoms", default="0", show_default=True, help="Part of delta for selecting values from data.")
+@click.option("--accountant", default="gdp", show_default=True, metavar="A", help="gdp, zcdp or pure, for all runs.")
+@click.option(
+    "--relation",
+    default="add-remove",
+    show_default=True,
+    metavar="R",
+    help="add-remove (one row more or less) or replace (one row changed; the number of rows is public).",
+)
+@click.option(
+    "--unit", default="row", show_default=True, metavar="U", help="Who is protected: row, or person:k (k rows at most)."
+)
+@click.option(
+    "--delta-for-atoms",
+    default="0",
+    show_default=True,
+    metavar="D",
+    help="The part of delta set apart for values that runs select from the data (openSet).",
+)
 @json_option
 def init(
     path: Path,

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @click.command(short_help="What a run would buy, cost and need; reads no data.")
 @schema_option
-@click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
+@click.option(
+    "--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2. Never defaulted."
+)
 @delta_option
 @atoms_option
 @accountant_option

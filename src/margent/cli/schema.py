@@ -59,7 +59,8 @@ for command in (import_, edit, export, json_schema):
 
 @schema.command(short_help="Begin a schema from a header, declared types or a codebook.")
 @click.argument("table", required=False, type=table_argument)
-@click.option("--codebook", default=None, type=click.Path(path_type=Path), metavar="BOOK", help="A codebook CSV.")
+@click.option("--codebook", default=None, type=click.Path(path_type=Path), metavar="BOOK",
+              help="A codebook as CSV, instead of TABLE (docs/schema.md says which columns it may have).")  # fmt: skip
 @click.option("--public-data", is_flag=True, help="The table is public: read values and bounds from its rows as well.")
 @reading_options
 @click.option(
@@ -68,7 +69,7 @@ for command in (import_, edit, export, json_schema):
     required=True,
     type=click.Path(path_type=Path),
     metavar="S",
-    help="The schema file to write.",
+    help="The schema file to write; must not exist.",
 )
 def draft(
     table: str | Path | None,
