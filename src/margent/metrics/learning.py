@@ -68,9 +68,9 @@ class Learning:
         return (
             f"Is a model that learned from synthetic rows of use on real ones? It ({_LEARNERS[self.learner]}) learns "
             f"to predict a column from all others; the score is {score}, the mean over the predicted columns. The "
-            "value beside it under the resample is the same model trained on real rows: nothing can be expected to beat it. "
-            "The independent table has nothing to learn from. The columns are those of --target, else up to three "
-            "short lists of values, the last ones of the schema."
+            "value beside it under the resample is the same model trained on real rows: nothing can be expected to "
+            "beat it. The independent table has nothing to learn from. The columns are those of --target, else up to "
+            "three short lists of values, the last ones of the schema."
         )
 
     def measure(self, study: Study) -> list[Score]:
