@@ -26,3 +26,5 @@ def test_every_key_of_a_summary_is_on_the_page(tmp_path: Path) -> None:
     assert told == found
     charges = json.loads((tmp_path / "csv" / "charges.json").read_text())
     assert set(charges) <= set(re.findall(r"`(\w+)`", section.split("`datapackage.json`")[0]))
+    table = PAGE.split("| key of a charge |")[1].split("\n\n")[0]
+    assert set(charges["charges"][0]) < set(re.findall(r"`(\w+)`", table))

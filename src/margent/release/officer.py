@@ -179,8 +179,8 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "counted where the schema says, else as missing; in a column that has no missing cells, as a value that no row "
         "is written with. None can stop a run or change its shape.",
         "utility": "release.html holds the synthetic table against the noisy answers about single columns and the "
-        "pairs that differ most, with their errors; all answers are in measurements/. What is computed from the real rows is "
-        "marked INTERNAL and is no part of the release.",
+        "pairs that differ most, with their errors; all answers are in measurements/. What is computed from the real "
+        "rows is marked INTERNAL and is no part of the release.",
         "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "
         "comparing them with the real table is outside the promise.",
     }  # fmt: skip
