@@ -1,4 +1,4 @@
-"""The command tree. Command modules import only click at the top, so that --help is quick."""
+"""The command tree. Command modules import nothing heavy at the top, so that --help is quick."""
 
 from __future__ import annotations
 

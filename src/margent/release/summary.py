@@ -116,9 +116,9 @@ def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
 
 
 def crowded_bins(transcript: Transcript) -> list[dict[str, Any]]:
-    """The bin that holds above four fifths of a column's records, where there are several and it is one of many values.
+    """Columns cut into several bins, one of which holds above four fifths of the records, and more than one value.
 
-    What differs inside of it is not in the synthetic table.
+    What differs inside of that bin is not in the synthetic table.
 
     Units: shares of the records.
     Privacy: none: noisy answers and the schema.
