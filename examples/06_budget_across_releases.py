@@ -42,7 +42,7 @@ def main() -> None:
         print(f"{year}: {release.rows:,} rows")
 
     balance = account.balance()
-    print(f"of the cap, {float(balance.left / account.balance().declaration.total):.1%} is left")
+    print(f"of the cap, {float(balance.left / balance.declaration.total):.1%} is left")
 
 
 if __name__ == "__main__":

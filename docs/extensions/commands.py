@@ -13,8 +13,8 @@ PAGE = Path(__file__).resolve().parents[1] / "reference" / "commands.md"
 BEGIN = """# Commands
 
 Every command and option, as `margent COMMAND --help` prints them; this page is made from the same text. Names in
-capitals are yours to replace. Exit codes: 0 done, 1 a bug, 2 usage, 3 schema or file unreadable, 4 budget refused, 5
-plan too large, 130 interrupted.
+capitals are yours to replace. Exit codes: 0 done, 1 a bug, 2 usage, 3 a schema or file that cannot be read or written,
+4 budget refused, 5 plan too large, 130 interrupted.
 """
 
 

@@ -201,6 +201,11 @@ class Transcript:
     from_query: bool = False
 
     @property
+    def spent(self) -> Fraction:
+        """What all charges cost together, in the account's unit."""
+        return sum((charge.cost for charge in self.charges), Fraction(0))
+
+    @property
     def bought(self) -> tuple[Bought, ...]:
         """The answers that fixed the schema's values and bins, in the order they were bought."""
         return tuple(answer for answer in self.answers if isinstance(answer, Bought))

@@ -110,7 +110,9 @@ def test_verify_knows_every_release_and_tells_an_older_copy(
     paths = [str(out) for out in outs]
     capsys.readouterr()
     assert run(["budget", "verify", str(budget_path), *paths]) == 0
-    assert "accounts for all of the 3 releases" in capsys.readouterr().out
+    assert f"It accounts for {len(paths)} releases: all that were given." in capsys.readouterr().out
+    assert run(["budget", "verify", str(budget_path)]) == 0
+    assert "No release was given" in capsys.readouterr().out
     assert run(["budget", "verify", str(older), *paths]) == 4
     said = capsys.readouterr().err
     assert "older copy" in said

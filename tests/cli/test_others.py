@@ -56,6 +56,45 @@ def test_draft_needs_exactly_one_source(tmp_path: Path, people_csv: Path) -> Non
     assert not (tmp_path / "S.json").exists()
 
 
+def test_no_draft_is_made_of_a_first_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "parts").mkdir()
+    for bare in (tmp_path / "bare.csv", tmp_path / "parts" / "part-0.csv"):
+        bare.write_text("secretive,37\nM,40\n")
+    for table in (tmp_path / "bare.csv", tmp_path / "parts"):
+        assert run(["schema", "draft", str(table), "--no-header", "-o", str(tmp_path / "S.json")]) == 3
+        said = capsys.readouterr()
+        assert "names no columns" in said.err
+        assert "secretive" not in said.out + said.err
+        assert not (tmp_path / "S.json").exists()
+
+
+def test_what_cannot_be_written_is_no_bug(
+    people_csv: Path, people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    sheet, out = tmp_path / "sheet.csv", tmp_path / "S.json"
+    sheet.write_text("name,type\nage,int\n")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for words in (
+        ["draft", str(people_csv), "-o"],
+        ["import", str(sheet), "-o"],
+        ["export", str(people_schema), "--csv"],
+    ):
+        assert run(["schema", *words, str(out)]) == 3
+        assert "S.json: cannot be written: No space left on device" in capsys.readouterr().err
+        assert not out.exists()
+
+
+def test_a_number_of_thousands_of_digits_is_a_wrong_option(
+    people_schema: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", "--schema", str(people_schema), "--epsilon", "1", "--rows", "9" * 5000]) == 2
+    assert "--rows must be a whole number" in capsys.readouterr().err
+
+
 def test_check_lists_codes_and_compares_headers(
     people_csv: Path, people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

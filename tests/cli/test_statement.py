@@ -46,6 +46,10 @@ def test_it_says_what_a_privacy_officer_asks(releases: list[Path], budget_file: 
     assert "epsilon 0.5, delta 1e-09" in said
     assert "(this release)" in said
     assert "made up for the tests" in said
+    assert "Discrete Gaussian noise: exact draws" in said
+    assert "counted where the schema says, else as missing" in said
+    assert "the pairs that differ most" in said
+    assert "So is the number of records" not in said
     assert "Not run." in said
     assert "<b>of</b>" not in page.read_text()
     assert said.count("SP 800-226") == 1

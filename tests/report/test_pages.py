@@ -98,6 +98,13 @@ def pages() -> dict[str, str]:
     }
 
 
+def test_a_sweep_says_the_delta_that_was_used() -> None:
+    table = pa.table({"a": ["x", "y"] * 50})
+    schema = Schema([Category("a", ["x", "y"])], unit="row")
+    made = sweep(table, schema, epsilons=["1"], methods=["independent"], on_public_data=True, delta=None)
+    assert "Delta 1e-09;" in sweep_page(made.document)
+
+
 NAMES = ["evaluation", "inspection", "sweep", "release"]
 
 

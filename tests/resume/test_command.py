@@ -115,6 +115,23 @@ def test_a_second_ctrl_c_does_not_wait_and_its_loss_is_told_and_counted(
     assert run(["budget", "verify", str(place / "people.budget"), str(place / "OUT"), str(place / "whole")]) == 0
 
 
+def test_a_run_that_was_cut_off_after_its_last_step_is_complete(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(RunState, "remove", lambda _: None)
+        assert run(command(place)) == 0
+    capsys.readouterr()
+    with monkeypatch.context() as patch:
+        patch.setattr(RunState, "remove", lambda _: None)
+        assert run([*command(place, "OUT"), "--resume", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["run"] == json.loads((place / "OUT/summary.json").read_text())["run"]
+    assert run([*command(place), "--resume"]) == 0
+    assert "was complete already" in capsys.readouterr().out
+    assert not state_beside(place / "OUT").exists()
+
+
 def test_options_that_do_not_go_together_are_refused_before_anything(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

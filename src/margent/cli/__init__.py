@@ -1,6 +1,7 @@
 """The command line. `main` turns every outcome into one clear message and an exit code.
 
-0 done, 1 a bug, 2 usage, 3 schema or file unreadable, 4 budget refused, 5 plan too large, 130 interrupted.
+0 done, 1 a bug, 2 usage, 3 a schema or file that cannot be read or written, 4 budget refused, 5 plan too large,
+130 interrupted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command tree. Command modules import only click at the top, so that --help is quick."""
+"""The command tree. Command modules import nothing heavy at the top, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def app() -> None:
     Start here:
       margent demo                                        see the whole job on a real public table
       margent schema draft people.csv -o schema.json      begin a schema for your own table
+      margent schema edit schema.json                     answer what it leaves open
+      margent schema check schema.json people.csv         all faults at once; how cells must be spelled
       margent plan --schema schema.json --epsilon .5,1,2  what a run would buy; reads no data
       margent synthesize people.csv --schema schema.json --epsilon 1 --single-release -o OUT/
     """

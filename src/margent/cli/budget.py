@@ -39,10 +39,24 @@ def budget() -> None:
 @click.option("--data-set", required=True, metavar="NAME", help="A name for the people in it, whatever the version.")
 @click.option("--epsilon", default=None, metavar="E", help="The cap: all releases together keep it. Never defaulted.")
 @click.option("--delta", default=None, metavar="D", help="The cap's delta (default: 1e-9, or 0 with pure).")
-@click.option("--accountant", default="gdp", show_default=True, help="gdp, zcdp or pure, for all runs.")
-@click.option("--relation", default="add-remove", show_default=True, help="Neighboring tables: add-remove or replace.")
-@click.option("--unit", default="row", show_default=True, help="Who is protected: row, or person:k (k rows at most).")
-@click.option("--delta-for-atoms", default="0", show_default=True, help="Part of delta for selecting values from data.")
+@click.option("--accountant", default="gdp", show_default=True, metavar="A", help="gdp, zcdp or pure, for all runs.")
+@click.option(
+    "--relation",
+    default="add-remove",
+    show_default=True,
+    metavar="R",
+    help="add-remove (one row more or less) or replace (one row changed; the number of rows is public).",
+)
+@click.option(
+    "--unit", default="row", show_default=True, metavar="U", help="Who is protected: row, or person:k (k rows at most)."
+)
+@click.option(
+    "--delta-for-atoms",
+    default="0",
+    show_default=True,
+    metavar="D",
+    help="The part of delta set apart for values that runs select from the data (openSet).",
+)
 @json_option
 def init(
     path: Path,
@@ -110,7 +124,8 @@ def show(path: Path, as_json: bool) -> None:
                 f"  run {place}, {entry.when}:{again} epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
                 f"{percent_of(entry.cost, balance)} % of the cap, run id {entry.run}"
             )
-    say(f"{len(hashes)} entries; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
+    entries = _counted(len(hashes), "entries", "entry")
+    say(f"{entries}; the last one's hash (note it to prove later that none is missing): {hashes[-1]}")
 
 
 @budget.command(short_help="Check the file, and that it accounts for releases.")
@@ -144,18 +159,21 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     for out in releases:
         require_publishable(out)
         transcript = read_measurements(out / "measurements")
-        cost = sum((charge.cost for charge in transcript.charges), Fraction(0))
         delta = sum((charge.delta for charge in transcript.charges), Fraction(0))
-        released[str(out)] = Released(transcript.run, cost, delta)
+        released[str(out)] = Released(transcript.run, transcript.spent, delta)
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
     else:
         runs = sum(balance.runs for balance in balances.values())
         say(
-            f"{path}: sound. {len(hashes)} entries, each as it was written: {len(balances)} data sets, {runs} runs, "
-            f"none above its cap; it accounts for all of the {len(released)} releases given."
+            f"{path}: sound. {_counted(len(hashes), 'entries', 'entry')}, each as it was written: "
+            f"{_counted(len(balances), 'data sets')}, {_counted(runs, 'runs')}, none above its cap."
         )
+        if released:
+            say(f"It accounts for {_counted(len(released), 'releases')}: all that were given.")
+        else:
+            say("No release was given; give those that were made, to see that the file accounts for each.")
 
 
 def promise(balance: Balance) -> str:
@@ -182,11 +200,10 @@ def rest_text(balance: Balance) -> str:
     terms = balance.declaration
     fits = what_fits(balance, terms.delta - terms.delta_for_atoms)
     used = percent_of(balance.spent, balance)
-    runs = balance.runs
     atoms = ""
     if terms.delta_for_atoms:
         atoms = f" Of the part of delta for atoms {percent(balance.delta_spent, terms.delta_for_atoms)} % is used."
-    by = f"{runs} run{'s' * (runs != 1)}"
+    by = _counted(balance.runs, "runs")
     return f"Budget of {terms.data_set!r}: {used} % used by {by}; for a further run {fits}.{atoms}"
 
 
@@ -287,3 +304,8 @@ def percent_of(part: Fraction, balance: Balance) -> str:
     from margent.privacy.budget_rest import percent
 
     return percent(part, balance.declaration.total)
+
+
+def _counted(number: int, many: str, one: str = "") -> str:
+    """A number of things in words: 1 run, 2 runs."""
+    return f"{number} {many if number != 1 else one or many[:-1]}"

@@ -22,8 +22,8 @@ from margent.cli.console import say
 def demo(out: Path) -> None:
     """Synthesize a real public table at epsilon 1, from start to end.
 
-    The RAND Health Insurance Experiment (20,190 person-years, public domain) ships inside a Python package; it
-    is written to OUT as CSV with a schema, then treated as if it were private.
+    The RAND Health Insurance Experiment (20,190 person-years, public domain) ships inside a Python package
+    (pip install 'margent[demo]'); it is written to OUT as CSV with a schema, then treated as if it were private.
 
     \b
     margent demo -o margent-demo

@@ -24,9 +24,23 @@ from margent.errors import UsageError
 @click.argument("synthetic", nargs=-1, required=True, type=table_argument, metavar="SYNTH...")
 @schema_option
 @click.option("--group", default=None, metavar="COLUMN", help="Score each value of this column by itself, too.")
-@click.option("--target", "targets", multiple=True, metavar="COLUMN", help="Learn to predict this column (repeatable).")
-@click.option("--pay-gap", default=None, metavar="P,I,S", help="Place, income and sex: inequality and rank of places.")
-@click.option("--tolerance", default="2", show_default=True, metavar="N", help="Records a cell that MGD forgives.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column for classifiers to predict (repeatable; default: up to three).",
+)
+@click.option(
+    "--pay-gap", default=None, metavar="P,I,S", help="Columns of place, income and sex, for scores of inequality."
+)
+@click.option(
+    "--tolerance",
+    default="2",
+    show_default=True,
+    metavar="N",
+    help="So many records too many or too few in a cell cost nothing in MGD.",
+)
 @click.option("--no-learning", is_flag=True, help="Leave out the classifiers.")
 @click.option("--seed", default=None, metavar="N", help="Seed of the yardsticks and random choices (default: fixed).")
 @reading_options

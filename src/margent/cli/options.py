@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+_MOST_DIGITS = 30
+
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """One decorator that adds all of these options; help lists the last of them first. Privacy: none."""
@@ -60,7 +62,7 @@ format_option = click.option(
     "file_format",
     default=None,
     metavar="F",
-    help="csv, csv.gz, tsv, tsv.gz, parquet or feather (default: as the input).",
+    help="csv, tsv (either with .gz or .zst), parquet, feather or arrow (default: as the input).",
 )
 verbose_option = click.option(
     "-v", "--verbose", is_flag=True, help="Log each step on standard error: public facts only, no times, no counts."
@@ -72,16 +74,16 @@ parts_option = click.option(
     help="Rows of a file at most; there are several then, in a folder (default: a Parquet or Feather table of more "
     "than one block, about a million rows, has a file for each; text is one file).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for a program to read.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a program to read.")
 method_option = click.option(
-    "--method", default=None, metavar="M", help="How to spend the budget (see `margent methods`)."
+    "--method", default=None, metavar="M", help="How to spend the budget (default: dense; see `margent methods`)."
 )
 settings_option = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of the method, as often as needed (see `margent methods --settings`); it is recorded.",
+    help="A setting of method or synthesizer, as often as needed (see `margent methods --settings`); it is recorded.",
 )
 delta_option = click.option(
     "--delta",
@@ -94,7 +96,8 @@ atoms_option = click.option(
     default="0",
     show_default=True,
     metavar="D",
-    help="The part of delta set apart for selecting values from the data; with a budget file, taken from its part.",
+    help="The part of delta set apart for values that are selected from the data (openSet); with a budget file, taken "
+    "from its part.",
 )
 accountant_option = click.option(
     "--accountant",
@@ -169,7 +172,7 @@ reading_options = together(
     ),
     click.option("--kind", default=None, metavar="K", help="csv, tsv, parquet, ... where TABLE's name does not say."),
     click.option("--no-header", is_flag=True, help="The first line is a row; columns are the schema's, in order."),
-    click.option("--encoding", default="utf-8", show_default=True, help="utf-8, latin-1, cp1252 or utf-16."),
+    click.option("--encoding", default="utf-8", show_default=True, help="utf-8, utf-16, latin-1, cp1252, ..."),
     click.option("--quote", default='"', show_default=True, help='The quote character, or "" for none.'),
     click.option("--delimiter", default=None, help='What separates columns (default: "," for CSV, tab for TSV).'),
 )
@@ -255,7 +258,8 @@ def whole_number(text: str | None, option: str, *, least: int = 0) -> int | None
     """
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) < least:
+    # Python itself refuses to read a number of thousands of digits.
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS or int(text) < least:
         raise UsageError(f"{option} must be a whole number of at least {least}, without sign or fraction")
     return int(text)
 

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 @click.command(short_help="What a run would buy, cost and need; reads no data.")
 @schema_option
-@click.option("--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2")
+@click.option(
+    "--epsilon", default=None, metavar="E[,E...]", help="One epsilon, or several to compare: .5,1,2. Never defaulted."
+)
 @delta_option
 @atoms_option
 @accountant_option
@@ -152,10 +154,9 @@ def plan_text(made: Plan, expected: int | None) -> str:
                 f"Too fine for so few rows (noise alone above a fifth of the rows; codes in brackets): {shown}{more}: "
                 "give them wider bins or fewer categories, or leave them out (`margent schema edit S COLUMN` asks)."
             )
-        lines.extend(
-            f"Note: delta {number(made.budget.delta)} is above 1/{expected:,}: the promise could fail for somebody."
-            for _ in range(made.budget.delta * expected > 1)
-        )
+        if made.budget.delta * expected > 1:
+            told = number(made.budget.delta)
+            lines.append(f"Note: delta {told} is above 1/{expected:,}: the promise could fail for somebody.")
     if made.total_noise > MOST_NOISE:
         lines.append(f"Note: say --rows: the noisy number of records is off by about {made.total_noise:,.0f}.")
     lines.extend(f"Note: {advice}" for advice in made.budget.advice)

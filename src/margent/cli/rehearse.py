@@ -31,7 +31,7 @@ from margent.cli.options import (
 @out_option
 @json_option
 def rehearse(schema_path: Path, rows: str, seed: str | None, file_format: str, out: Path, as_json: bool) -> None:
-    """Write fake rows from the schema alone, to try schema and analysis code before money is spent.
+    """Write fake rows from the schema alone, to try schema and analysis code before any budget is spent.
 
     Every value is equally likely and no column depends on another: nothing about the real table is in it.
 

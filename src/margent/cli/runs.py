@@ -160,7 +160,7 @@ def synthesize(
     if pay_again and not resume:
         raise UsageError("--pay-again goes with --resume: it is for a question whose answer an interruption lost")
     state = RunState(state_folder or state_beside(out), resume, pay_again)
-    if resume and finished(state, out):
+    if resume and finished(state, out, as_json=as_json):
         return
     refuse_existing(out)
     state.require_usable()
@@ -198,22 +198,27 @@ def synthesize(
         say(f"DATA-DEPENDENT: {PASSED}.", err=True)
 
 
-def finished(state: RunState, out: Path) -> bool:
+def finished(state: RunState, out: Path, *, as_json: bool) -> bool:
     """Whether the interrupted run had written all of OUT already: then only its state is left, and is removed."""
     from margent.errors import MargentError
-    from margent.release.measurements import read_measurements
+    from margent.release.measurements import read_json, read_measurements
     from margent.resume.told import run_of
 
     if not state.exists or not out.is_dir():
         return False
     try:
         same = read_measurements(out / "measurements").run == run_of(state)
+        summary = read_json(out / "summary.json")
     except MargentError:
         return False
-    if same:
-        state.remove()
+    if not same:
+        return False
+    state.remove()
+    if as_json:
+        say_json({"out": str(out)} | summary)
+    else:
         say(f"{out}/ was complete already: the run had been interrupted after its last step. Nothing was charged.")
-    return same
+    return True
 
 
 @click.command(short_help="Another table from the same noisy answers, free.")
@@ -267,8 +272,6 @@ def resample(
         checked_seed(whole_number(seed, "--seed")),
     )
     given = settings_of(settings)
-    if synthesizer is not None:
-        require_known(given, [(synthesizer, synthesizer_named(synthesizer))])
     if file_format is not None:
         checked_format(file_format)
     file_rows = whole_number(rows_per_file, "--rows-per-file", least=1)

@@ -59,7 +59,8 @@ for command in (import_, edit, export, json_schema):
 
 @schema.command(short_help="Begin a schema from a header, declared types or a codebook.")
 @click.argument("table", required=False, type=table_argument)
-@click.option("--codebook", default=None, type=click.Path(path_type=Path), metavar="BOOK", help="A codebook CSV.")
+@click.option("--codebook", default=None, type=click.Path(path_type=Path), metavar="BOOK",
+              help="A codebook as CSV, instead of TABLE (docs/schema.md says which columns it may have).")  # fmt: skip
 @click.option("--public-data", is_flag=True, help="The table is public: read values and bounds from its rows as well.")
 @reading_options
 @click.option(
@@ -68,7 +69,7 @@ for command in (import_, edit, export, json_schema):
     required=True,
     type=click.Path(path_type=Path),
     metavar="S",
-    help="The schema file to write.",
+    help="The schema file to write; must not exist.",
 )
 def draft(
     table: str | Path | None,
@@ -90,20 +91,18 @@ def draft(
     margent schema draft people.parquet -o schema.json
     margent schema draft --codebook codebook.csv -o schema.json
     """
+    from margent.release.folder import refuse_existing, whole_file
+
     if (table is None) == (codebook is None):
         raise UsageError("give either a TABLE or --codebook BOOK")
-    if out.exists():
-        raise UsageError(f"{out} exists already; choose another file or remove it first")
+    refuse_existing(out)
     made = _draft(
         table,
         codebook,
         read_options(delimiter, quote, encoding, no_header, kind, query_is_row_wise),
         public_data=public_data,
     )
-    try:
-        out.write_text(made.text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{out}: cannot be written: {error.strerror}") from None
+    whole_file(out, made.text.encode())
     say(f"A schema with {len(made.document['fields'])} fields is in {out}.")
     if public_data:
         say("Its values and bounds were read from the rows: it is fit for public tables only, and says so.")
@@ -214,7 +213,8 @@ def _told(read: Schema) -> Iterator[str]:
     if len(days) > 1 and not read.rules:
         yield (
             f"Note: {', '.join(map(repr, days))} are drawn each for itself: an end may be written before its "
-            "beginning. relativeTo keeps their order (docs/schema.md)."
+            "beginning. `margent schema edit S COLUMN` asks which other date a column follows (relativeTo in "
+            "docs/schema.md)."
         )
 
 

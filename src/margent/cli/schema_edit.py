@@ -57,10 +57,7 @@ def edit(schema_path: Path, columns: tuple[str, ...], every: bool, out: Path | N
     if made.document == document and out is None:
         say(f"Nothing was changed in {schema_path}.")
     else:
-        try:
-            whole_file(out, made.text.encode()) if out is not None else replaced_file(schema_path, made.text.encode())
-        except OSError as error:
-            raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+        whole_file(out, made.text.encode()) if out is not None else replaced_file(schema_path, made.text.encode())
         say(f"Saved in {target}.")
     if not say_questions(made, target):
         say(f"No question is open: `margent schema check {target}` says whether all fits together.")
@@ -80,7 +77,7 @@ def _ask_all(dialogue: Dialogue) -> None:
             column = place[0]
             _say_column(dialogue, place)
         if ahead:
-            faults = dialogue.answer(place, question, given := ahead.pop(0))
+            faults = dialogue.answer(place, question, given := "" if question.aside else ahead.pop(0))
             if not faults:
                 continue
             ahead.clear()

@@ -16,11 +16,16 @@ SHOWN = 20
 @click.command("import", short_help="Begin a schema from another tool's description of the table.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--format", "file_format", default=None, metavar="F",
-              help="nist, sdnist, sdv, redcap, pandera, postgresql or sheet; told by its content.")  # fmt: skip
+              help="nist, sdnist, sdv, redcap, pandera, postgresql or sheet (default: by content).")  # fmt: skip
 @click.option("--table", default=None, metavar="T", help="Which of the tables that FILE describes.")
 @click.option("--all", "every", is_flag=True, help="Show everything that was left out.")
 @click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="S", help="The schema file to write."
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="S",
+    help="The schema file to write; must not exist.",
 )
 def import_(source: Path, file_format: str | None, table: str | None, every: bool, out: Path) -> None:
     """Begin a schema from FILE: what it says of the columns is taken, what it leaves open is asked ("todo").

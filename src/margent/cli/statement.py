@@ -18,14 +18,19 @@ if TYPE_CHECKING:
 @click.argument("release_folder", type=click.Path(path_type=Path), metavar="RELEASE")
 @click.option("--budget", "budget_file", default=None, type=click.Path(path_type=Path), metavar="FILE",
               help="The budget file: lists earlier releases about the same people.")  # fmt: skip
-@click.option("--no-selftest", is_flag=True, help="Do not run the self test (some seconds).")
+@click.option("--no-selftest", is_flag=True, help="Do not check this machine first (under a minute).")
 @click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="PAGE.html", help="The page to make."
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PAGE.html",
+    help="The page to make; must not exist.",
 )
 def statement(release_folder: Path, budget_file: Path | None, no_selftest: bool, out: Path) -> None:
-    """Print who is protected by RELEASE, against whom, what epsilon means, what is not protected, what was spent.
+    """Make a page that says who is protected by RELEASE, against whom, what epsilon means and what was spent.
 
-    No table is read and nothing is spent. Open PAGE.html in a browser and print it: two sheets.
+    No table is read and nothing is spent. Open PAGE.html in a browser and print it: two sheets, with a line to sign on.
 
     \b
     margent statement OUT/ --budget people.budget -o statement.html

@@ -37,7 +37,7 @@ def sweep(
     table: str | Path,
     schema_path: Path,
     epsilons: str,
-    delta: str,
+    delta: str | None,
     methods: str | None,
     draws: str,
     on_public_data: bool,

@@ -21,7 +21,7 @@ from margent.pipeline import synthesize
 from margent.privacy.budget import Budget
 from margent.progress import Progress, silent
 from margent.release.measurements import canonical_json
-from margent.release.promise import IF_NOT_GOOD_ENOUGH
+from margent.release.promise import IF_NOT_GOOD_ENOUGH, number
 from margent.report.sweep import sweep_page
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema
@@ -64,7 +64,7 @@ def sweep(
     epsilons: Sequence[str],
     methods: Sequence[str],
     on_public_data: bool,
-    delta: str = "1e-9",
+    delta: str | None = None,
     draws: int = 1,
     read: ReadOptions | None = None,
     choices: Choices | None = None,
@@ -89,8 +89,8 @@ def sweep(
     yardsticks = [resampled(real, blank.random("resample")), shuffled(real, blank.random("independent"))]
     runs = [(method, budget, draw) for method in methods for budget in budgets for draw in range(draws)]
     made = []
-    for number, (method, budget, draw) in enumerate(runs):
-        progress("runs", number / len(runs))
+    for place, (method, budget, draw) in enumerate(runs):
+        progress("runs", place / len(runs))
         release = synthesize(table, schema, budget=budget, method=method, seed=draw, read=read)
         names = list(release.transcript.domain.names)
         codes = [release.codes[:, names.index(name)].astype(np.uint32) for name in codec.domain.names]
@@ -103,7 +103,7 @@ def sweep(
             "meaning": MEANING,
             "margent": VERSION,
             "title": schema.name or "A public table",
-            "delta": delta,
+            "delta": number(budgets[0].delta),
             "draws": draws,
             "epsilons": [float(budget.epsilon) for budget in budgets],
             "methods": list(methods),

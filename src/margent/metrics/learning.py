@@ -66,11 +66,11 @@ class Learning:
             else "the area under the ROC curve on held-out real rows (0.5 is guessing, 1 is perfect)"
         )
         return (
-            f"Is a model that learned from synthetic rows of use on real ones? A {_LEARNERS[self.learner]} learns to "
-            f"predict a column from all others; the score is {score}, the mean over the predicted columns. The value "
-            "beside it under the resample is the same model trained on real rows: nothing can be expected to beat it. "
-            "The independent table has nothing to learn from. The columns are those of --target, else up to three "
-            "short lists of values, the last ones of the schema."
+            f"Is a model that learned from synthetic rows of use on real ones? It ({_LEARNERS[self.learner]}) learns "
+            f"to predict a column from all others; the score is {score}, the mean over the predicted columns. The "
+            "value beside it under the resample is the same model trained on real rows: nothing can be expected to "
+            "beat it. The independent table has nothing to learn from. The columns are those of --target, else up to "
+            "three short lists of values, the last ones of the schema."
         )
 
     def measure(self, study: Study) -> list[Score]:

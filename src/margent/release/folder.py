@@ -6,10 +6,10 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from margent.errors import UsageError
+from margent.errors import TableError, UsageError
 
 INTERNAL = "INTERNAL"
 """How the name of every file begins that was made from real rows."""
@@ -38,7 +38,7 @@ def internal_files(folder: Path) -> list[Path]:
 def whole_folder(out: Path) -> Iterator[Path]:
     """Give a temporary folder beside ``out`` and rename it to ``out`` on success; on any failure remove it.
 
-    Raises: UsageError when ``out`` exists.
+    Raises: UsageError when ``out`` exists, TableError when the disk refuses.
     """
     with _whole(out) as draft:
         draft.mkdir()
@@ -48,7 +48,7 @@ def whole_folder(out: Path) -> Iterator[Path]:
 def whole_file(out: Path, content: bytes) -> None:
     """Write one file under a temporary name beside ``out`` and rename it on success; on any failure leave nothing.
 
-    Raises: UsageError when ``out`` exists.
+    Raises: UsageError when ``out`` exists, TableError when the disk refuses.
     """
     with _whole(out) as draft:
         draft.write_bytes(content)
@@ -58,17 +58,22 @@ def replaced_file(path: Path, content: bytes) -> None:
     """Write a file over one that exists, under a temporary name first: whoever looks sees the old or the new, whole.
 
     A link is followed, permissions stay.
+
+    Raises: TableError when the disk refuses.
     """
     target = path.resolve()
     draft = target.parent / f".{target.name}.{secrets.token_hex(8)}.part"
     try:
         draft.write_bytes(content)
         shutil.copymode(target, draft)
-        _flush(draft)
+        flush(draft)
         draft.replace(target)
-        _flush(target.parent)
-    except BaseException:
-        draft.unlink(missing_ok=True)
+        flush(target.parent)
+    except BaseException as fault:
+        with suppress(OSError):
+            draft.unlink()
+        if isinstance(fault, OSError):
+            raise _refused(path, fault) from None
         raise
 
 
@@ -84,23 +89,31 @@ def _whole(out: Path) -> Iterator[Path]:
     try:
         yield draft
         for path in sorted(draft.rglob("*"), reverse=True):
-            _flush(path)
-        _flush(draft)
+            flush(path)
+        flush(draft)
         # Another run may have made OUT meanwhile; on POSIX a rename onto an empty folder would replace it.
         refuse_existing(out)
         draft.rename(parent / out.name)
-        _flush(parent)
-    except BaseException:
+        flush(parent)
+    except BaseException as fault:
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)
         else:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):  # where nothing can be made there is nothing to remove
+                draft.unlink()
+        if isinstance(fault, OSError):
+            raise _refused(out, fault) from None
         raise
 
 
-def _flush(path: Path) -> None:
+def _refused(path: Path, fault: OSError) -> TableError:
+    return TableError(f"{path}: cannot be written: {fault.strerror or 'input/output error'}")
+
+
+def flush(path: Path) -> None:
+    """Have a file or folder on the disk when this returns; folders cannot be flushed on Windows."""
     if path.is_dir() and os.name == "nt":
-        return  # folders cannot be opened for flushing there
+        return
     descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -102,8 +102,7 @@ def canonical_json(document: Any) -> bytes:
 
     Privacy: none.
     """
-    text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
-    return (text + "\n").encode()
+    return (json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -42,6 +42,12 @@ QUESTIONS = (
 )
 """Questions that NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees) tells a buyer to ask."""
 
+_MECHANISMS = {
+    "discrete-gaussian": "Discrete Gaussian noise",
+    "discrete-laplace": "Discrete Laplace noise",
+    "exponential": "Exponential mechanism",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
@@ -148,7 +154,7 @@ def _bought(transcript: Transcript) -> str:
 
 def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, str]]:
     """The questions of SP 800-226 with this release's answers."""
-    laws = sorted({charge.mechanism.replace("-", " ") for charge in transcript.charges})
+    laws = sorted({_MECHANISMS[charge.mechanism] for charge in transcript.charges})
     unit = transcript.schema.unit
     said = {
         "unit": f"One person, named by the column {unit.field!r}."
@@ -160,18 +166,21 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
             "replace": "Tables that differ in one unit's values; the number of records is public.",
         }[budget.relation],
         "trust": "The operator and the machine that ran Margent (the central model). Nobody else.",
-        "mechanism": f"{', '.join(laws).capitalize()}: exact draws in whole numbers, no rounding of real numbers. "
+        "mechanism": f"{' and '.join(laws)}: exact draws in whole numbers, no rounding of real numbers. "
         "Proofs come with the program.",
         "randomness": "The operating system, through AES-256 in counter mode. The published seed governs sampling of "
         "rows from noisy answers only.",
         "composition": f"By the {budget.accountant} account, every charge written before the data was looked at; "
         "releases under one budget file add up to its cap.",
         "public": "The schema: names, types, categories, bounds and bins; its author answers for where they come from."
+        + (" So is the number of records." if budget.relation == "replace" else "")
         + _bought(transcript),
-        "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: a "
-        "cell that is never published as a value. None can stop a run or change its shape.",
-        "utility": "release.html shows every noisy answer beside the synthetic table with its error; anything computed "
-        "from the real rows is marked INTERNAL and is no part of the release.",
+        "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: "
+        "counted where the schema says, else as missing; in a column that has no missing cells, as a value that no row "
+        "is written with. None can stop a run or change its shape.",
+        "utility": "release.html holds the synthetic table against the noisy answers about single columns and the "
+        "pairs that differ most, with their errors; all answers are in measurements/. What is computed from the real "
+        "rows is marked INTERNAL and is no part of the release.",
         "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "
         "comparing them with the real table is outside the promise.",
     }  # fmt: skip

@@ -11,10 +11,13 @@ from margent.schema.write import schema_to_json
 _MEDIA_TYPES = {
     "csv": "text/csv",
     "csv.gz": "application/gzip",
+    "csv.zst": "application/zstd",
     "tsv": "text/tab-separated-values",
     "tsv.gz": "application/gzip",
+    "tsv.zst": "application/zstd",
     "parquet": "application/vnd.apache.parquet",
     "feather": "application/vnd.apache.arrow.file",
+    "arrow": "application/vnd.apache.arrow.file",
 }
 
 
@@ -34,7 +37,7 @@ def data_package(
         "name": "synthetic",
         "title": "Synthetic table",
         "path": paths[0] if len(paths) == 1 else list(paths),
-        "mediatype": _MEDIA_TYPES.get(kind, "application/octet-stream"),
+        "mediatype": _MEDIA_TYPES[kind],
         "schema": description,
     }
     if dialect := facts.get("dialect"):

@@ -74,11 +74,10 @@ def what_was_spent(transcript: Transcript, budget: Budget) -> str:
 
     Privacy: none: charges are public.
     """
-    spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
-    share = float(spent / budget.total)
+    share, count = float(transcript.spent / budget.total), len(transcript.charges)
     return (
         f"Spent: {spelled(budget)} "
-        f"({len(transcript.charges)} noisy answers, {100 * share:.2f} % of the budget in the "
+        f"({count} noisy answer{'s' * (count != 1)}, {100 * share:.2f} % of the budget in the "
         f"{budget.accountant} account; what is left over is gone).{_what_was_lost(transcript, budget)}"
     )
 
@@ -91,8 +90,8 @@ def _what_was_lost(transcript: Transcript, budget: Budget) -> str:
         return ""
     share = 100 * float(sum((charge.cost for charge in lost), Fraction(0)) / budget.total)
     return (
-        f" {len(lost)} of these answers, {share:.2f} % of the budget, an interruption lost: they were never used, stay "
-        "spent, and were bought anew."
+        f" Of these an interruption lost {len(lost)}, {share:.2f} % of the budget: never used, spent all the same, and "
+        "bought anew."
     )
 
 

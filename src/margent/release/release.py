@@ -211,7 +211,7 @@ class Release:
             "personRows": budget.person_rows,
             **({FROM_QUERY: True} if self.transcript.from_query else {}),
             "total": str(budget.total),
-            "spent": str(sum((charge.cost for charge in self.transcript.charges), start=0 * budget.total)),
+            "spent": str(self.transcript.spent),
             "charges": self.charges,
         }
 
@@ -261,14 +261,11 @@ def types_of(summary: Mapping[str, Any]) -> pa.Schema | None:
     Privacy: none: declared types.
     Raises: TranscriptError when the summary was altered.
     """
-    texts = summary.get("types")
-    if texts is None:
+    if (types := summary.get("types")) is None:
         return None
-    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-        raise TranscriptError("summary.json: the column types are damaged or altered")
     try:
-        return schema_of_texts(texts)
-    except ValueError:
+        return schema_of_texts({name: text(kind) for name, kind in types.items()})
+    except (AttributeError, TypeError, ValueError):
         raise TranscriptError("summary.json: the column types are damaged or altered") from None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -117,9 +116,9 @@ def missing_shares(transcript: Transcript) -> list[dict[str, Any]]:
 
 
 def crowded_bins(transcript: Transcript) -> list[dict[str, Any]]:
-    """The bin that holds above four fifths of a column's records, where there are several and it is one of many values.
+    """Columns cut into several bins, one of which holds above four fifths of the records, and more than one value.
 
-    What differs inside of it is not in the synthetic table.
+    What differs inside of that bin is not in the synthetic table.
 
     Units: shares of the records.
     Privacy: none: noisy answers and the schema.
@@ -195,7 +194,6 @@ def release_summary(
     # The answers tell of all records: those that meet a condition differ from them, and should.
     close = [] if where else closeness(transcript, counts)
     mean = sum(entry["distance"] for entry in close) / len(close) if close else 0.0
-    spent = sum((charge.cost for charge in transcript.charges), Fraction(0))
     return {
         "run": transcript.run,
         "margent": VERSION,
@@ -210,7 +208,7 @@ def release_summary(
         "relation": budget.relation,
         "personRows": budget.person_rows,
         "budget": float(budget.total),
-        "spent": float(spent),
+        "spent": float(transcript.spent),
         "answers": len(transcript.answers),
         "rows": counts.rows,
         "where": list(where),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from margent.errors import BudgetError, UsageError
 from margent.privacy.budget import Budget
+from margent.privacy.charge import Charge
 from margent.privacy.statement import EPSILON_LIMITS
 from margent.schema.fields import Schema
 from margent.schema.write import schema_to_json
@@ -97,15 +98,16 @@ def modified(table: object) -> str:
         return ""
 
 
-def covering(budget: Budget, cost: Fraction, delta: Fraction) -> Budget:
-    """A budget for ``budget`` and further charges of this cost and delta together: what is then promised.
+def covering(budget: Budget, lost: Sequence[Charge]) -> Budget:
+    """A budget for ``budget`` and the charges of ``lost`` answers together: what is then promised.
 
     Epsilon is rounded up to six digits.
 
-    Units: ``cost`` in the account's unit.
-    Privacy: its total is at least ``budget.total + cost`` at what atoms leave of delta.
+    Privacy: its total is at least that of ``budget`` and what they cost, at what atoms leave of delta.
     Raises: BudgetError where there is no such epsilon.
     """
+    cost = sum((charge.cost for charge in lost), Fraction(0))
+    delta = sum((charge.delta for charge in lost), Fraction(0))
     if cost == 0 and delta == 0:
         return budget
     wanted, noise = budget.total + cost, budget.delta - budget.delta_for_atoms

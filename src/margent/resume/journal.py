@@ -25,6 +25,7 @@ from margent.errors import MargentError, UsageError
 from margent.privacy.charge import Charge
 from margent.release.answer_json import answer_to_json, integers
 from margent.release.charge_json import charge_from_json, charge_to_json
+from margent.release.folder import flush
 from margent.schema.domain import Merge
 from margent.transcript import Answer
 
@@ -87,9 +88,9 @@ class Journal:
                 file.execute(f"PRAGMA application_id = {APPLICATION}")
                 file.execute(f"PRAGMA user_version = {VERSION}")
                 file.execute("INSERT INTO run VALUES (?, ?)", (run, json.dumps(facts)))
-            _flush(draft)
+            flush(draft)
             draft.rename(folder)  # whole or absent, like all that is written
-            _flush(folder.absolute().parent)
+            flush(folder.absolute().parent)
         except (sqlite3.Error, OSError, ValueError):
             for left in (draft, folder):
                 shutil.rmtree(left, ignore_errors=True)
@@ -234,16 +235,6 @@ def _connection(folder: Path) -> sqlite3.Connection:
         file.close()
         raise
     return file
-
-
-def _flush(folder: Path) -> None:
-    if os.name == "nt":
-        return  # folders cannot be opened for flushing there
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _damaged(folder: Path) -> UsageError:

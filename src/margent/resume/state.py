@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,8 +163,7 @@ class KeptRun:
 
     def paid(self, budget: Budget) -> Budget:
         """What the run promises: its budget and, on top, what lost answers cost."""
-        cost = sum((charge.cost for charge in self.lost), Fraction(0))
-        return covering(budget, cost, sum((charge.delta for charge in self.lost), Fraction(0)))
+        return covering(budget, self.lost)
 
     def reserve(self, file: BudgetFile | None, budget: Budget, unit: str) -> None:
         """Reserve the run's whole price, or what is missing of it since its interruption, before the first look.

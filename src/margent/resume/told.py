@@ -51,17 +51,13 @@ def told(state: RunState, budget: Budget) -> Told:
     share = 100 * float(spent / budget.total)
     kept = sum(len(call.charges) for call in calls if call.answered)
     lines = [
-        f"Charged so far: {len(charges)} questions, {share:.4g} % of the run's budget; {kept} answers are kept in "
-        f"{state.folder}, which only you can read. To resume costs nothing for these."
+        f"Charged so far: {share:.4g} % of the run's budget, for {len(charges)} answers; {kept} of them are kept in "
+        f"{state.folder}, which only you can read, and are not paid again."
     ]
     lost = bool(calls) and not calls[-1].answered
     if lost:
         gone = [charge for call in calls if not call.answered for charge in call.charges]
-        whole = covering(
-            budget.protecting(charges[0].person_rows),
-            sum((charge.cost for charge in gone), Fraction(0)),
-            sum((charge.delta for charge in gone), Fraction(0)),
-        )
+        whole = covering(budget.protecting(charges[0].person_rows), gone)
         cost = 100 * float(sum(charge.cost for charge in calls[-1].charges) / budget.total)
         lines.append(
             f"The last question ({cost:.4g} % of the run's budget) was charged and its answer is lost: it stays spent. "

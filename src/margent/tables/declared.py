@@ -33,11 +33,15 @@ def declared_columns(table: str | Path | Any, options: ReadOptions) -> tuple[tup
         if path.is_dir():
             from margent.tables.folders import folder_columns
 
-            return folder_columns(path, options)
+            names, types = folder_columns(path, options)
+            if types is None:
+                _require_header(path, options)
+            return names, types
         kind = kind_of_path(path, options)
         if kind in TEXT_KINDS:
             from margent.tables.text import text_header
 
+            _require_header(path, options)
             return text_header(path, kind, options)[0], None
         from margent.tables.columnar import declared_types
 
@@ -45,3 +49,12 @@ def declared_columns(table: str | Path | Any, options: ReadOptions) -> tuple[tup
     except OSError as error:
         raise TableError(f"{path}: cannot be opened: {error.strerror or 'input/output error'}") from None
     return tuple(declared.names), declared
+
+
+def _require_header(path: Path, options: ReadOptions) -> None:
+    """Refuse a text table whose first line is a row: its cells are no names, and nobody may be shown them."""
+    if not options.header:
+        raise TableError(
+            f"{path}: without a header (--no-header) the table names no columns: write them into the schema yourself, "
+            "in the order of the table, or begin from a codebook or a sheet"
+        )

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from margent.errors import SchemaError
 from margent.schema.exports.sheet import sheet_text
 from margent.schema.formulas import is_formula
+from margent.schema.imports.cells import guarded, joined, split, unguarded
 from margent.schema.imports.sheet import from_sheet
-from margent.schema.imports.sheet_cells import guarded, joined, split, unguarded
 from margent.schema.read import schema_from_json
 from margent.schema.write import schema_to_json
 from tests.conftest import SHARED
@@ -114,6 +114,25 @@ def test_a_sheet_typed_by_hand() -> None:
     assert again.draft.document == made.draft.document, "a draft comes back with its questions"
 
 
+def test_a_date_that_follows_another_has_a_cell() -> None:
+    text = (
+        "name,type,minimum,maximum,relativeTo,bins,unit\n"
+        ",table,,,,,row\n"
+        "in,date,2020-01-01,2020-12-31,,month,\n"
+        "out,date,,,in|day|0|300,0|1|8|300,\n"
+    )
+    made = from_sheet(text, "sheet.csv").draft
+    relative = {"field": "in", "unit": "day", "minimum": 0, "maximum": 300}
+    assert made.document["fields"][1]["margent"] == {"relativeTo": relative, "bins": [0, 1, 8, 300]}
+    assert not made.todos
+    (line,) = [row for row in csv.DictReader(io.StringIO(sheet_text(made.document))) if row["name"] == "out"]
+    assert (line["relativeTo"], line["bins"]) == ("in|day|0|300", "0|1|8|300")
+    assert line["more"] == ""
+    odd = {"field": " in", "unit": "day", "minimum": 0, "maximum": 300}
+    schema = {"fields": [{"name": " in"}, {"name": "out", "type": "date", "margent": {"relativeTo": odd}}]}
+    assert json.loads(list(csv.DictReader(io.StringIO(sheet_text(schema))))[2]["more"])["margent"]["relativeTo"] == odd
+
+
 def test_semicolons_are_read_as_well() -> None:
     commas = "name,type,minimum,maximum,values\nage,int,0,110,\nsex,,,,F|M\n"
     made = from_sheet(commas.replace(",", ";"), "sheet.csv").draft.document
@@ -143,6 +162,7 @@ def test_values_may_lie_in_a_file_beside_the_sheet(tmp_path: Path) -> None:
         ("name,type,minimum\na,int,x\n", "line 2 (/fields/0/constraints/minimum)"),
         ("name,type\na,elephant\n", "line 2, type: 'elephant'"),
         ("name,type,bins\na,int,many\n", "line 2, bins"),
+        ("name,type,relativeTo\na,date,b|day|0\n", "line 2, relativeTo: expected the other column"),
         ("name,type,required\na,int,maybe\n", "line 2, required"),
         ("name,type,values,labels\na,string,x|y,z\n", "line 2, labels: 2 values and 1 labels"),
         ("name,type,more\na,string,{\n", "line 2, more"),

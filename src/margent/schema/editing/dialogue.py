@@ -12,6 +12,7 @@ from margent.errors import Fault, SchemaError, UsageError
 from margent.schema.block_json import read_missing
 from margent.schema.editing.question import Question
 from margent.schema.editing.questions import field_questions
+from margent.schema.editing.relative import bases_of
 from margent.schema.editing.units import leaving_out, left_out, table_questions
 from margent.schema.fields import DEFAULT_MISSING
 from margent.schema.open_fields import open_faults
@@ -153,6 +154,12 @@ class Dialogue:
         told = [raw["format"] for raw in fields[:place] if raw["type"] == fields[place]["type"] and "format" in raw]
         return told[-1] if told else "iso"
 
+    def _bases(self, place: int) -> list[str]:
+        """The columns that a date may be told from: of a column that was named any, else those asked about before."""
+        fields = self.document["fields"]
+        found, earlier = bases_of(fields, fields[place]), {raw["name"] for raw in fields[:place]}
+        return found if self.columns else [name for name in found if name in earlier]
+
     def _named_model(self, text: str) -> Document | None:
         """The column whose answers are to be taken, where an answer names one."""
         word, _, name = text.strip().partition(" ")
@@ -176,6 +183,7 @@ class Dialogue:
                 every=self.asks_all,
                 fresh=fresh,
                 form=self._form(place) if fresh else "iso",
+                bases=self._bases(place),
             )
             # A question that was answered stays in its place: it may be open no longer.
             yield from (((place, question.key), question) for question in found)

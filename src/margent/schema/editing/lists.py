@@ -6,7 +6,7 @@ from typing import Any
 
 from margent.schema.editing.question import MANUAL, Question, several, yes_or_no
 from margent.schema.exports.sheet import list_cells
-from margent.schema.imports.sheet_cells import listed_file, read_scalar, split
+from margent.schema.imports.cells import listed_file, read_scalar, split
 from margent.schema.todos import TODO
 
 Field = dict[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from margent.schema.imports.sheet_cells import split
+from margent.schema.imports.cells import split
 
 MANUAL = "(from the manual, not from the table)"
 
@@ -17,6 +17,7 @@ class Question:
 
     ``suggested``: the answer shown is a proposal that Enter accepts, and not what the field says already.
     ``again``: shorter words, for who has seen the long ones before.
+    ``aside``: answers that are given ahead, on one line, pass over it, and it stays as it is.
     ``change`` raises ValueError, with what is expected, where an answer cannot be understood.
     """
 
@@ -27,6 +28,7 @@ class Question:
     change: Callable[[dict[str, Any], str], None]
     suggested: bool = False
     again: str = ""
+    aside: bool = False
 
 
 def yes_or_no(text: str) -> bool:

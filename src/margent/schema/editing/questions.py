@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from margent.schema.editing.kinds import KINDS, current_kind, set_kind
 from margent.schema.editing.lists import list_questions
 from margent.schema.editing.question import MANUAL, Question, several, yes_or_no
+from margent.schema.editing.relative import relative_questions
 from margent.schema.exports.sheet import bins_cell, list_cells, scalar_cell
+from margent.schema.imports.cells import read_bins_cell, read_scalar, relative_cell
 from margent.schema.imports.facts import wanted_bins
-from margent.schema.imports.sheet_cells import read_bins_cell, read_scalar
 from margent.schema.parts import DEFAULT_FALSE, DEFAULT_TRUE
 from margent.schema.todos import TODO
 
@@ -38,10 +40,12 @@ _BIN_FORMS = {
 }
 
 
-def field_questions(field: Field, *, every: bool, fresh: bool, form: str = "iso") -> list[Question]:
+def field_questions(
+    field: Field, *, every: bool, fresh: bool, form: str = "iso", bases: Sequence[str] = ()
+) -> list[Question]:
     """The questions about a field: the open ones; all of them with ``every``, or more once its kind was just said.
 
-    ``form`` is the format to propose for dates and times.
+    ``form`` is the format to propose for dates and times, ``bases`` are the columns that a date may be told from.
 
     >>> [question.key for question in field_questions({"name": "x", "type": "todo"}, every=False, fresh=False)]
     ['kind']
@@ -50,7 +54,8 @@ def field_questions(field: Field, *, every: bool, fresh: bool, form: str = "iso"
     if field.get("type") == TODO or field.get("margent", {}).get("role", "model") != "model":
         return kind
     more = every or fresh
-    found = [*kind, *list_questions(field, more=more), *_bounds(field, more=more), *_spelling(field, form, more=more)]
+    found = [*kind, *list_questions(field, more=more), *relative_questions(field, bases, more=more)]
+    found += [*_bounds(field, more=more), *_spelling(field, form, more=more)]
     block, constraints = field.get("margent", {}), field.get("constraints", {})
     if block.get("bins") == TODO or (every and ("bins" in block or _has_bounds(field))):
         found.append(_bins(field))
@@ -192,8 +197,15 @@ def _spelling(field: Field, proposed: str, *, more: bool) -> list[Question]:
     return found
 
 
+def _axis(field: Field) -> str:
+    """The type that is cut into bins: of a date that is told from another, the whole number of units between them."""
+    return "integer" if "relativeTo" in field.get("margent", {}) else str(field["type"])
+
+
 def _has_bounds(field: Field) -> bool:
     """Whether a field is cut into bins, or may be: it is on an axis, between bounds that were said."""
+    if "relativeTo" in field.get("margent", {}):
+        return True
     constraints = field.get("constraints", {})
     if field["type"] not in _ORDERED or "enum" in constraints or "categories" in field:
         return False
@@ -207,18 +219,18 @@ def _needs_bins(field: Field) -> bool:
 
 
 def _bins(field: Field) -> Question:
-    bins = field.get("margent", {}).get("bins")
+    bins, axis = field.get("margent", {}).get("bins"), _axis(field)
 
     def change(made: Field, text: str) -> None:
         if text.strip().lower() == _EVERY:
             made.get("margent", {}).pop("bins", None)
             return
-        made.setdefault("margent", {})["bins"] = read_bins_cell(text, made["type"])
+        made.setdefault("margent", {})["bins"] = read_bins_cell(text, axis)
 
-    now = _EVERY if bins is None else _SUGGESTED.get(field["type"], "20") if bins == TODO else bins_cell(bins)
+    now = _EVERY if bins is None else _proposed_bins(field) if bins == TODO else bins_cell(bins)
     return Question(
         "bins",
-        f"How finely should values be kept? {_BIN_FORMS.get(field['type'], _NUMBER_BINS)}",
+        f"How finely should values be kept? {_BIN_FORMS.get(axis, _NUMBER_BINS)}",
         "Values are counted in steps, and new ones are drawn inside them. Few steps are counted more exactly, many "
         "keep more detail; 10 to 50 are usual. Edges begin with the lowest and end with the highest value; take "
         "edges that grow where most values are small, as costs are: nearly all would be in one of the equal steps. "
@@ -227,6 +239,13 @@ def _bins(field: Field) -> Question:
         change,
         suggested=bins == TODO,
     )
+
+
+def _proposed_bins(field: Field) -> str:
+    relative = field.get("margent", {}).get("relativeTo")
+    if relative_cell(relative) and wanted_bins("integer", {"constraints": relative}) is None:
+        return _EVERY
+    return _SUGGESTED.get(_axis(field), "20")
 
 
 def _required(field: Field) -> Question:

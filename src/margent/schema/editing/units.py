@@ -10,7 +10,7 @@ from typing import Any
 from margent.schema.editing.kinds import LEFT_OUT, set_kind
 from margent.schema.editing.question import Question, several
 from margent.schema.exports.sheet import list_cells
-from margent.schema.imports.sheet_cells import split
+from margent.schema.imports.cells import split
 from margent.schema.todos import TODO
 
 _EXPLAINED = (

@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from margent.schema.imports.sheet_cells import COLUMNS, TABLE, TEXTS, field_of_cells, guarded, joined
+from margent.schema.imports.cells import guarded, joined, relative_cell
+from margent.schema.imports.sheet_cells import COLUMNS, TABLE, TEXTS, field_of_cells
 from margent.schema.todos import TODO
 
 
@@ -36,7 +37,7 @@ _ALWAYS = (
     "name", "type", "role", "minimum", "maximum", "bins", "values", "labels", "missing", "required", "description",
 )  # fmt: skip
 """Columns that stand in every sheet, so that it can be filled in."""
-_ASKED = ("decimals", "format", "trueValues", "falseValues", "unit", "maxRows")
+_ASKED = ("relativeTo", "decimals", "format", "trueValues", "falseValues", "unit", "maxRows")
 """Columns that stand in a sheet as well where it is open what some column holds."""
 
 
@@ -101,6 +102,7 @@ def _cells(raw: Mapping[str, Any]) -> dict[str, str]:
         "role": scalar_cell(block.get("role")),
     }
     cells |= {key: scalar_cell(constraints.get(key)) for key in ("minimum", "maximum")}
+    cells["relativeTo"] = relative_cell(block.get("relativeTo"))
     cells["bins"] = bins_cell(block.get("bins"))
     cells["values"], cells["labels"] = list_cells(listed)
     cells["missing"], cells["missingLabels"] = list_cells(raw.get("missingValues"))
@@ -160,7 +162,7 @@ _COLUMNS_OF: Mapping[str, tuple[str, ...]] = (
         "categoriesOrdered": ("ordered",),
     }
     | {f"constraints/{key}": (key,) for key in ("minimum", "maximum", "required")}
-    | {f"margent/{key}": (key,) for key in ("role", "bins", "unlisted", "decimals", "timeZone")}
+    | {f"margent/{key}": (key,) for key in ("role", "relativeTo", "bins", "unlisted", "decimals", "timeZone")}
 )
 
 

@@ -14,9 +14,10 @@ from margent.errors import Fault, SchemaError
 from margent.schema.block_json import read_missing
 from margent.schema.draft import Draft
 from margent.schema.fields import DEFAULT_MISSING
+from margent.schema.imports.cells import split, unguarded
 from margent.schema.imports.imported import Imported, subject_name
 from margent.schema.imports.lines import csv_lines
-from margent.schema.imports.sheet_cells import COLUMNS, TABLE, field_of_cells, split, unguarded
+from margent.schema.imports.sheet_cells import COLUMNS, TABLE, field_of_cells
 from margent.schema.open_fields import open_faults
 from margent.schema.read import schema_from_json
 from margent.schema.strict_json import Members, parse_strict

@@ -6,21 +6,27 @@ What the plain columns cannot hold (a hierarchy, tokens of their own without a l
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from margent.errors import Fault, SchemaError
-from margent.schema.formulas import is_formula
+from margent.schema.imports.cells import (
+    WHOLE,
+    listed_file,
+    read_bins_cell,
+    read_relative_cell,
+    read_scalar,
+    split,
+)
 from margent.schema.imports.facts import wanted_bins
-from margent.schema.parts import PERIODS, TYPE_WORDS
+from margent.schema.parts import TYPE_WORDS
 from margent.schema.strict_json import parse_strict
 from margent.schema.todos import TODO
 
 COLUMNS = (
-    "name", "type", "role", "minimum", "maximum", "bins", "values", "labels", "ordered", "missing", "missingLabels",
-    "required", "special", "specialLabels", "unlisted", "decimals", "format", "timeZone", "trueValues", "falseValues",
-    "decimalChar", "groupChar", "title", "description", "unit", "maxRows", "more",
+    "name", "type", "role", "minimum", "maximum", "relativeTo", "bins", "values", "labels", "ordered", "missing",
+    "missingLabels", "required", "special", "specialLabels", "unlisted", "decimals", "format", "timeZone", "trueValues",
+    "falseValues", "decimalChar", "groupChar", "title", "description", "unit", "maxRows", "more",
 )  # fmt: skip
 """The columns of a sheet, in order; a line without a name's cell is no line."""
 
@@ -30,59 +36,7 @@ TABLE = "table"
 _ROLES = {"id": "identifier", "key": "identifier"} | {role: role for role in ("identifier", "drop", "model", TODO)}
 _YES = ("yes", "true", "1", "x")
 _NO = ("", "no", "false", "0")
-_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 TEXTS = ("format", "decimalChar", "groupChar", "title", "description")
-
-
-def guarded(cell: str) -> str:
-    """The cell as it may stand in a spreadsheet: an apostrophe before what would be run as a formula.
-
-    >>> guarded("=1+1"), guarded("-5"), unguarded(guarded("'=1"))
-    ("'=1+1", '-5', "'=1")
-    """
-    return f"'{cell}" if is_formula(cell.lstrip("'")) else cell
-
-
-def unguarded(cell: str) -> str:
-    """The cell that was guarded; every other cell is as it is."""
-    return cell[1:] if cell.startswith("'") and is_formula(cell.lstrip("'")) else cell
-
-
-def joined(texts: Sequence[str]) -> str:
-    r"""Several texts in one cell: ``|`` between them, ``\`` before a ``|`` or ``\`` inside one.
-
-    >>> joined(["a|b", "c"]), split(joined(["a|b", "c"]))
-    ('a\\|b|c', ['a|b', 'c'])
-    """
-    return "|".join(re.sub(r"([|\\])", r"\\\1", text) for text in texts)
-
-
-def split(cell: str) -> list[str]:
-    """The texts of one cell; none in an empty one."""
-    if cell == "":
-        return []
-    texts, current, escaped = [], [], False
-    for char in cell:
-        if escaped or char not in "|\\":
-            current.append(("\\" if escaped and char not in "|\\" else "") + char)
-            escaped = False
-        elif char == "\\":
-            escaped = True
-        else:
-            texts.append("".join(current))
-            current = []
-    return [*texts, "".join(current) + ("\\" if escaped else "")]
-
-
-def listed_file(text: str) -> dict[str, str] | None:
-    """The file of a closed list, where a text names one instead of values.
-
-    >>> listed_file("codes.csv"), listed_file("F|M")
-    ({'file': 'codes.csv'}, None)
-    """
-    name = text.strip()
-    return {"file": name} if name.lower().endswith(".csv") and "|" not in name else None
 
 
 def field_of_cells(cells: Mapping[str, str], where: str, faults: list[Fault]) -> dict[str, Any]:
@@ -183,18 +137,6 @@ class _Line:
         return [read_scalar(text, kind) for text in split(cell)] or None
 
 
-def read_scalar(text: str, kind: str) -> Any:
-    """A cell as a value of this type; as it is where it is none, for the schema's check to refuse."""
-    if kind in ("integer", "year") and _WHOLE.fullmatch(text.strip()):
-        return int(text)
-    if kind == "number" and len(text) <= 40 and _NUMBER.fullmatch(text.strip()):
-        exact = int(text) if _WHOLE.fullmatch(text.strip()) else float(text)
-        return exact if repr(exact) == text.strip() else text.strip()
-    if kind == "boolean" and text.strip().lower() in ("true", "false"):
-        return text.strip().lower() == "true"
-    return text
-
-
 def _with_labels(reader: _Line, values: list[Any] | None, column: str) -> Any:
     labels = split(reader.text(column))
     if values == [TODO]:
@@ -220,8 +162,13 @@ def _missing(reader: _Line) -> dict[str, Any]:
 
 def _block(reader: _Line, kind: str) -> dict[str, Any]:
     block: dict[str, Any] = {}
+    if reader.text("relativeTo"):
+        try:
+            block["relativeTo"] = read_relative_cell(reader.text("relativeTo"))
+        except ValueError as error:
+            reader.fault("relativeTo", str(error))
     if reader.text("bins"):
-        block["bins"] = _bins(reader, kind)
+        block["bins"] = _bins(reader, "integer" if reader.text("relativeTo") else kind)
     if reader.text("special"):
         block["special"] = [
             item if isinstance(item, dict) else {"value": item}
@@ -230,9 +177,9 @@ def _block(reader: _Line, kind: str) -> dict[str, Any]:
     if reader.text("unlisted"):
         block["unlisted"] = {"to": reader.text("unlisted")}
     if decimals := reader.text("decimals").strip():
-        if decimals != TODO and not _WHOLE.fullmatch(decimals):
+        if decimals != TODO and not WHOLE.fullmatch(decimals):
             reader.fault("decimals", "is a whole number")
-        block["decimals"] = int(decimals) if _WHOLE.fullmatch(decimals) else decimals
+        block["decimals"] = int(decimals) if WHOLE.fullmatch(decimals) else decimals
     if reader.text("timeZone"):
         block["timeZone"] = reader.text("timeZone").strip()
     return block
@@ -244,30 +191,6 @@ def _bins(reader: _Line, kind: str) -> Any:
     except ValueError as error:
         reader.fault("bins", str(error))
         return TODO
-
-
-def read_bins_cell(cell: str, kind: str) -> Any:
-    """Bins from a cell: a number, edges between ``|``, ``width 5``, ``quantiles 8`` or a period.
-
-    >>> read_bins_cell("0|18|110", "integer"), read_bins_cell("width 2.5", "number"), read_bins_cell("month", "date")
-    ([0, 18, 110], {'width': 2.5}, 'month')
-
-    Raises: ValueError saying what is expected.
-    """
-    cell = cell.strip()
-    word, _, rest = cell.partition(" ")
-    if cell in (*PERIODS, TODO):
-        return cell
-    if _WHOLE.fullmatch(cell):
-        return int(cell)
-    if word == "width" and _NUMBER.fullmatch(rest.strip()):
-        return {"width": read_scalar(rest.strip(), "number")}
-    if word == "quantiles" and _WHOLE.fullmatch(rest.strip()):
-        return {"quantiles": int(rest)}
-    edges = split(cell)
-    if len(edges) > 1:
-        return [read_scalar(edge.strip(), kind) for edge in edges]
-    raise ValueError(f"expected a number of bins, edges (0|10|20), width 5, quantiles 8 or one of {', '.join(PERIODS)}")
 
 
 def _more(reader: _Line) -> Mapping[str, Any]:
