@@ -36,7 +36,8 @@ class Aim:
     errors.
 
     The budget of a round is a part in ``rounds`` of what the beginning leaves. Where measuring moved the model by less
-    than its noise, rounds get dearer (half the noise); the last one spends what is left.
+    than its noise, rounds get dearer (half the noise); a round that has no room for any table leaves its part to the
+    next, and the last one spends what is left, on one-ways again where there is room for nothing else.
 
     Privacy: Gaussian releases, or Laplace ones where the account is pure, whose costs add up to the budget on every
     path; sensitivities as registered for `marginal` and `distance`.
@@ -154,21 +155,26 @@ class _Run:
     def begin(self, tables: Sequence[Clique]) -> None:
         """Buy the distance of every candidate from the product of its one-ways."""
         self.weights = weights(tables, self.aim.order)
-        self._refresh(tables, self.whole * self.aim.first_share, "errors of independence")
+        share = self.whole * self.aim.first_share
+        self._refresh(tables, share, "errors of independence")
+        self.left -= share
 
     def play(self) -> None:
         """All rounds."""
-        part = self.left / self.aim.rounds
+        part, waiting = self.left / self.aim.rounds, Fraction(0)
         for _ in range(self.aim.rounds):
-            last = self.left < 2 * part
-            part = self.left if last else part
-            chosen, before = self._choose(part)
-            label = "tables that the model errs on"
-            share = part * (1 - self.aim.choice_share)
+            last = self.left < 2 * part + waiting
+            budget = self.left if last else part + waiting
+            chosen, before = self._choose(budget)
+            if not chosen and not last:
+                waiting = budget
+                continue
+            waiting = Fraction(0)
+            share = budget * (1 - self.aim.choice_share) if chosen else budget
             noise = self._noise(share, max(len(chosen), 1))
-            self.answers += measured(self.curator, self.first, chosen, share, label)
-            self.left -= part
-            if last or not chosen:
+            self.answers += measured(self.curator, self.first, chosen, share, "tables that the model errs on")
+            self.left -= budget
+            if last:
                 break
             self.bought += chosen
             self.model = fitted(self.curator, self.first, self.answers, self.aim.name, self.aim.builder)
@@ -181,7 +187,8 @@ class _Run:
                 part = part * 2**self.curator.account.scale_power
 
     def _choose(self, part: Fraction) -> tuple[list[Clique], Mapping[Clique, Counts]]:
-        """The tables to measure with a round's budget, and what the model says of them."""
+        """The tables to measure with a round's budget, and what the model says of them; none (and nothing bought) where
+        there is no room."""
         share = part * (1 - self.aim.choice_share)
         noise = self._noise(share, self.aim.at_once)
         used = (self.whole - self.left + part) / self.whole
@@ -205,7 +212,6 @@ class _Run:
         """Buy the model's errors on some tables anew."""
         model = model_counts(self.model, self.first, cliques)
         scores = gaps(self.curator, self.first, model, share, label)
-        self.left -= share if label == "errors of independence" else 0
         self.answers.append(scores)
         self.errors |= dict(zip(scores.cliques, scores.records().tolist(), strict=True))
         return model
