@@ -12,6 +12,7 @@ import numpy as np
 from margent.errors import UsageError
 from margent.internal.label import LABEL, save_internal
 from margent.internal.reading import coded, counted, given, shared_schema
+from margent.methods import method_named
 from margent.metrics.coded import CodedTable, columns_of, resampled, shuffled
 from margent.metrics.marginals import MarginalDistance
 from margent.metrics.metric import Metric, NotComputableError
@@ -82,6 +83,7 @@ def sweep(
             "and say --on-public-data; for a private table `margent plan` shows what each epsilon buys, free"
         )
     budgets = [Budget(epsilon=epsilon, delta=delta) for epsilon in epsilons]
+    methods = [method_named(method).name for method in methods]
     cut = shared_schema(schema, [()])
     codec = Codec(cut)
     real = coded(given(table, read or ReadOptions(), "real"), codec, "real")
@@ -106,7 +108,7 @@ def sweep(
             "delta": delta,
             "draws": draws,
             "epsilons": [float(budget.epsilon) for budget in budgets],
-            "methods": list(methods),
+            "methods": methods,
             "metrics": [_entry(metric, study, len(methods), len(budgets), draws) for metric in METRICS],
             "nextSteps": IF_NOT_GOOD_ENOUGH,
         }
