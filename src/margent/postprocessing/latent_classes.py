@@ -8,7 +8,6 @@ the prior to which `margent.postprocessing.posterior` shrinks each table, and re
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.machine import threads
 from margent.postprocessing.latent_steps import adam_step, logit_gradient, pair_gradient, softmax
 from margent.postprocessing.steady import logarithms, product
 from margent.postprocessing.tables import Table
@@ -120,7 +120,7 @@ def fit_latent_classes(
     # Every fit has words of its own, so its bytes do not depend on who makes it when.
     streams = [Stream(stream.seed64() >> 1, "fit", str(number)) for number in range(settings.fits)]
     tables = one_ways, base, pairs, domain, total, settings
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
+    with ThreadPoolExecutor(max_workers=threads()) as workers:
         others = [workers.submit(_fit, *tables, own, lambda share: None) for own in streams[1:]]
         fitted = [_fit(*tables, streams[0], progress), *(other.result() for other in others)]
     return LatentClasses(
