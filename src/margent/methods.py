@@ -40,8 +40,8 @@ COMPILED_FIELDS = 3 * 2**30
 class Method:
     """A published or own method: what it buys, how it builds records, what it is good at, where it comes from.
 
-    ``cost``: how time and memory grow, in words. ``package``: what must be installed beside Margent, from which extra
-    of the same name as the method's synthesizer; empty where nothing is. ``memory``: bytes that package and its
+    ``cost``: how time and memory grow, in words. ``package``: what must be installed beside Margent (the extra that
+    brings it is named like the method's synthesizer); empty where nothing must. ``memory``: bytes that package and its
     compiled programs take beyond the cells, for the plan.
     """
 
@@ -123,7 +123,7 @@ METHODS: tuple[Method, ...] = (
         JTree(),
         JunctionTreeSampling(),
         "one-way tables, private picks of dependent pairs, and the tables of their junction tree's cliques in clusters",
-        "columns whose dependence runs along a sparse graph; comparison with the literature; independent records fast",
+        "columns whose dependence runs along a sparse graph; comparison with the literature; records fast",
         "seconds; memory grows with the cells of the junction tree, which are capped",
         "Chen et al., JTree, KDD 2015, with its selection made private and its errors corrected",
     ),

@@ -81,7 +81,9 @@ class PgmModel:
         return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
-        """Exact expected counts of the law, in records of ``total``. Needs no seed.
+        """Exact expected counts of the law, in records of ``total``; needs no seed.
+
+        They are the law's, where rules between columns change the records drawn from it too.
 
         Privacy: none: post-processing.
         """
