@@ -1,4 +1,4 @@
-"""How the methods with a graphical model begin and end: one-ways with rare codes merged, and tables by their cells."""
+"""How most methods begin and some end: one-ways with rare codes merged, candidate pairs, and tables by their cells."""
 
 from __future__ import annotations
 
@@ -40,10 +40,18 @@ class FirstTables:
     total: float
 
     def pairs(self, most_cells: int) -> tuple[Clique, ...]:
-        """All pairs of columns that are not constant and whose table has at most so many cells."""
-        several = [name for name in self.domain.names if self.domain.size(name) > 1]
-        found = (clique(pair) for pair in combinations(several, 2))
-        return tuple(pair for pair in found if self.domain.cells(pair) <= most_cells)
+        """`candidate_pairs` of the merged domain."""
+        return candidate_pairs(self.domain, most_cells)
+
+
+def candidate_pairs(domain: Domain, most_cells: int) -> tuple[Clique, ...]:
+    """All pairs of columns that are not constant and whose table has at most so many cells.
+
+    Privacy: none: public facts, and merges made of noisy counts.
+    """
+    several = [name for name in domain.names if domain.size(name) > 1]
+    pairs = (clique(pair) for pair in combinations(several, 2))
+    return tuple(pair for pair in pairs if domain.cells(pair) <= most_cells)
 
 
 def one_way_parts(domain: Domain, budget: Budget, share: Fraction) -> list[Fraction]:
@@ -64,14 +72,14 @@ def first_stage(domain: Domain, budget: Budget, share: Fraction) -> Stage:
 
 
 def first_tables(curator: Curator, budget: Budget, share: Fraction, merge_below: float, method: str) -> FirstTables:
-    """Buy the one-ways and merge, in pairs, codes of fewer than ``merge_below`` standard deviations.
+    """Buy the one-ways, and merge in larger tables what codes have a count under ``merge_below`` standard deviations.
 
     Privacy: the one-ways' charges; the rest is post-processing.
     """
     columns = informative_columns(curator.domain)
     requests = one_way_requests(curator, columns, one_way_parts(curator.domain, budget, share))
     one_ways = curator.measure(requests, label="one-way marginals")
-    found = (merge_low_counts(answer, merge_below) for answer in one_ways) if len(columns) > 1 else iter(())
+    found = [merge_low_counts(answer, merge_below) for answer in one_ways] if len(columns) > 1 else []
     merges = {merge.column: merge for merge in found if merge is not None}
     so_far = Transcript(curator.schema, curator.domain, method, curator.charges, one_ways, merges)
     known = evidence(so_far, working_domain(so_far))

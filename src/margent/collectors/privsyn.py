@@ -12,6 +12,7 @@ from typing import Literal
 from margent.collectors.allocation import allocate
 from margent.collectors.combine import combine
 from margent.collectors.densemarg import connect, select_pairs, shrunk
+from margent.collectors.first_tables import candidate_pairs
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
@@ -19,7 +20,7 @@ from margent.postprocessing.merging import merge_low_counts
 from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
 from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
-from margent.schema.domain import Clique, Domain, Merge, clique
+from margent.schema.domain import Clique, Domain, Merge
 from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
 
 
@@ -115,8 +116,7 @@ class PrivSyn:
 
         scores: tuple[Scores, ...] = ()
         chosen: tuple[Clique, ...] = ()
-        candidates = self._candidates(merged_domain)
-        if candidates:
+        if candidates := candidate_pairs(merged_domain, self.max_pair_cells):
             share = budget.total * self.score_share
             scores = (self._scores(curator, candidates, merges, share),)
             left -= share
@@ -124,12 +124,6 @@ class PrivSyn:
         measured = self._measure(curator, chosen, merges, left)
         answers: tuple[Answer, ...] = (*one_ways, *scores, *measured)
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
-
-    def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
-        """All pairs of columns that are not constant and whose table is small enough."""
-        several = [name for name in domain.names if domain.size(name) > 1]
-        pairs = (clique(pair) for pair in combinations(several, 2))
-        return tuple(pair for pair in pairs if domain.cells(pair) <= self.max_pair_cells)
 
     def _scores(
         self, curator: Curator, pairs: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
