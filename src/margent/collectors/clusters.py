@@ -61,24 +61,6 @@ def part(weight: int, scale_power: int, split: Split = "least") -> int:
     return math.isqrt(weight << (2 * _SHIFT)) if scale_power == 2 else cube_root(weight << (3 * _SHIFT))
 
 
-def summed_variance(weights: Sequence[int], scale_power: int, split: Split = "least") -> int:
-    """Summed variance of all cliques' cells, had one table of weight 1 variance 1 from the whole budget.
-
-    Units: whole numbers of one, rounded down where roots are involved.
-    Privacy: none: public facts only.
-    Source: JTree 2015, Definition 2, for equal parts of Laplace noise; its value is this times 8/epsilon^2.
-
-    >>> weights = [4, 24, 36, 8]
-    >>> summed_variance(weights, 1, "equal"), summed_variance(weights, 2, "equal"), summed_variance(weights, 2)
-    (1152, 288, 247)
-    """
-    power = 2 if scale_power == 1 else 1
-    if split == "equal":
-        return int(len(weights) ** power * sum(weights))
-    parts = sum(part(weight, scale_power) for weight in weights)
-    return int(parts ** (power + 1)) >> (_SHIFT * (power + 1))
-
-
 def merged_cliques(
     cliques: Sequence[Clique],
     domain: Domain,

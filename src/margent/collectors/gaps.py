@@ -29,6 +29,7 @@ def fitted(curator: Curator, first: FirstTables, answers: Sequence[Answer], meth
 def model_counts(model: Fitted | None, first: FirstTables, cliques: Sequence[Clique]) -> dict[Clique, Counts]:
     """The model's counts over each clique, of merged codes where codes are merged; without a model, independence.
 
+    Shapes: cliques of two columns or more: single ones are asked over their own codes.
     Units: records. Privacy: none: post-processing.
     """
     if model is None:
@@ -37,15 +38,13 @@ def model_counts(model: Fitted | None, first: FirstTables, cliques: Sequence[Cli
     for names, counts in zip(cliques, model.marginals(cliques, 0), strict=True):
         table = counts
         for axis, name in enumerate(names):
-            if (merge := first.merges.get(name)) is not None and len(names) > 1:
+            if (merge := first.merges.get(name)) is not None:
                 table = summed_by(table, np.asarray(merge.groups), merge.size, axis)
         tables[names] = table
     return tables
 
 
 def _product(first: FirstTables, names: Clique) -> Counts:
-    if len(names) == 1:
-        raise ValueError("single columns are asked over their own codes, and independence is told over merged ones")
     table = np.asarray(first.total)
     for name in names:
         table = np.multiply.outer(table, first.known.counts[name] / first.total)

@@ -129,7 +129,6 @@ class _Views:
     """Index arrays that say where each view's cells lie; see `margent.synthesizers.descent_sweeps`."""
 
     cliques: tuple[Clique, ...]
-    names: tuple[str, ...]
     sizes: NDArray[np.int64]
     orders: tuple[tuple[int, ...], ...]
     view_axes: NDArray[np.int64]
@@ -173,7 +172,6 @@ class _Views:
         unit = 1 << max(0, min(10, int(math.log2(HEADROOM / (2 * max(rows, 1) * max(deepest, 1))))))
         return _Views(
             cliques=cliques,
-            names=tuple(names),
             sizes=np.array(sizes, dtype=np.int64),
             orders=tuple(orders),
             view_axes=np.array(axes, dtype=np.int64),
