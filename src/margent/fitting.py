@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -112,7 +112,7 @@ class Fitting:
         return low
 
 
-def listed(remedies: Iterator[str] | tuple[str, ...]) -> str:
+def listed(remedies: tuple[str, ...]) -> str:
     """Remedies as one sentence.
 
     >>> listed(("--rows 100", "--method independent"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     return Schema(fields, unit="row", name=schema.name, missing=schema.missing)
 
 
-def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:
+def coded(one: Given, codec: Codec, kind: Literal["real"] | Kind) -> CodedTable:
     """All rows of a table as codes in memory, one or two bytes a cell for columns of up to 65,536 codes.
 
     Privacy: exact and private where the table is real.
@@ -148,7 +148,7 @@ def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:
     columns = [
         np.concatenate(part) if part else np.zeros(0, dtype=dtype) for part, dtype in zip(parts, narrow, strict=True)
     ]
-    return CodedTable(one.name, kind, columns, rows)  # type: ignore[arg-type]
+    return CodedTable(one.name, kind, columns, rows)
 
 
 def counted(table: CodedTable, domain: Domain, cliques: Sequence[Clique]) -> list[np.ndarray]:
