@@ -63,7 +63,7 @@ class CalibratedTree:
         holders = [place for place, clique in enumerate(self.tree.cliques) if set(names) <= set(clique)]
         if holders:
             place = min(holders, key=lambda place: (self.beliefs[place].size, place))
-            return _summed(self.tree.cliques[place], self.beliefs[place], names)
+            return _contracted([(self.tree.cliques[place], self.beliefs[place])], names)
         parts: list[tuple[Clique, Counts]] = []
         for wanted in self._apart(names):
             part, table = self._together(wanted)
@@ -98,11 +98,6 @@ class CalibratedTree:
             kept = tuple(sorted(present & (set(names) | set(self.separators[place]))))
             below[parent].append((kept, _contracted(parts, kept)))
         return names, _contracted([(self.tree.cliques[top], self.beliefs[top]), *below[top]], names)
-
-
-def _summed(own: Clique, table: Counts, names: Clique) -> Counts:
-    """The table summed onto ``names``, axes in their order."""
-    return _contracted([(own, table)], names)
 
 
 def _contracted(parts: Sequence[tuple[Clique, Counts]], names: Clique) -> Counts:

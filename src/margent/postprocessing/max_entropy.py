@@ -7,6 +7,7 @@ margins are met as well as they can be, in Kullback-Leibler divergence.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ def max_entropy(
     Raises: PlanError where the table has more than `MOST_CELLS` cells.
     """
     settings = settings or Scaling()
-    cells = int(np.prod([int(size) for size in shape], dtype=object)) if len(shape) else 1
+    cells = math.prod(int(size) for size in shape)
     if cells > MOST_CELLS:
         raise PlanError(f"a table of {cells:,} cells cannot be reconstructed; the most is {MOST_CELLS:,}")
     if total <= 0:

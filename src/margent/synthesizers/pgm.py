@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margent.errors import PlanError
 from margent.postprocessing.calibrated import CalibratedTree
-from margent.postprocessing.dependence import MEAN_ABSOLUTE
+from margent.postprocessing.dependence import MEAN_ABSOLUTE, independent_table
 from margent.postprocessing.junction import junction_tree, tree_cells, triangulated
 from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import Evidence, Table, average, evidence, projected, working_domain
@@ -128,7 +128,5 @@ def fitting(known: Evidence, total: float, most_cells: int) -> tuple[Table, ...]
 
 def dependence_told(table: Table, beliefs: OneWays, total: float) -> float:
     """|y - product of one-ways|_1 less the mean absolute noise of all cells. Units: records."""
-    product = np.asarray(total)
-    for name in table.clique:
-        product = np.multiply.outer(product, beliefs.counts[name] / total)
+    product = independent_table(beliefs.counts, table.clique, total)
     return float(np.abs(table.values - product).sum() - MEAN_ABSOLUTE * np.sqrt(table.variance).sum())
