@@ -143,12 +143,18 @@ class PrivMrf:
         self, curator: Curator, budget: Budget, first: FirstTables, pairs: tuple[Clique, ...], left: Fraction
     ) -> list[Answer]:
         """Scores, first tables and rounds: all answers but the one-ways."""
+        answers, cliques, tables = self._begin(curator, budget, first, pairs)
+        left -= budget.total * (self.graph_share + self.first_share)
+        return answers + self._rounds(curator, budget, first, answers, cliques, tables, left)
+
+    def _begin(
+        self, curator: Curator, budget: Budget, first: FirstTables, pairs: tuple[Clique, ...]
+    ) -> tuple[list[Answer], tuple[Clique, ...], list[Clique]]:
+        """Scores and first tables, with the cliques of the graph and the tables inside them."""
         share = budget.total * self.graph_share
         law = score_law("r", len(pairs), share, curator.neighbors, curator.account)
         request = ScoreRequest("r", pairs, law, merged=bool(first.merges))
         scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
-        answers: list[Answer] = [scores]
-        left -= share
         columns = len(first.one_ways)
         share = budget.total * self.first_share
         cap = self._useful(curator, first, share / columns)
@@ -158,9 +164,22 @@ class PrivMrf:
         tables = list(network_tables(cliques, values, first.domain, cap)[: TABLES_A_COLUMN * columns])
         covered = {name for names in tables for name in names}
         tables += [answer.clique for answer in first.one_ways if not covered.issuperset(answer.clique)]
-        answers += measured(curator, first, tables, share, "tables inside the graph's cliques")
-        left -= share
+        bought = measured(curator, first, tables, share, "tables inside the graph's cliques")
+        return [scores, *bought], cliques, tables
 
+    def _rounds(
+        self,
+        curator: Curator,
+        budget: Budget,
+        first: FirstTables,
+        begun: Sequence[Answer],
+        cliques: Sequence[Clique],
+        tables: Sequence[Clique],
+        left: Fraction,
+    ) -> list[Answer]:
+        """Gaps of the model so far, and the tables where they are large; all of ``left`` is spent."""
+        answers: list[Answer] = []
+        columns = len(first.one_ways)
         gap_part = budget.total * self.gap_share / self.rounds
         waiting = Fraction(0)  # what rounds that found nothing left over
         bought = {frozenset(names) for names in tables}
@@ -172,7 +191,7 @@ class PrivMrf:
             if not open_tables:
                 waiting = part + gap_part
                 continue
-            before = [*first.one_ways, *answers]
+            before = [*first.one_ways, *begun, *answers]
             counts = model_counts(fitted(curator, first, before, self.name, self.builder), first, open_tables)
             found = gaps(curator, first, counts, gap_part, "gaps of the model")
             answers.append(found)

@@ -14,7 +14,8 @@ import numpy as np
 from margent.counts.source import CodedCounts
 from margent.errors import SchemaError, TranscriptError, UsageError, sealed
 from margent.internal.label import is_release
-from margent.metrics.coded import CodedTable, Codes, Kind
+from margent.metrics.coded import CodedTable, Codes, Kind, columns_of, resampled, shuffled
+from margent.metrics.study import Choices, Study
 from margent.release.measurements import read_json, read_measurements
 from margent.release.release import dialect_of
 from margent.schema.check import unsettled
@@ -149,6 +150,16 @@ def coded(one: Given, codec: Codec, kind: Literal["real"] | Kind) -> CodedTable:
         np.concatenate(part) if part else np.zeros(0, dtype=dtype) for part, dtype in zip(parts, narrow, strict=True)
     ]
     return CodedTable(one.name, kind, columns, rows)
+
+
+def compared(real: CodedTable, others: Sequence[CodedTable], codec: Codec, choices: Choices) -> Study:
+    """The real table beside its yardsticks, a resample and the independent table, and then the others.
+
+    Privacy: holds the real table: INTERNAL.
+    """
+    alone = Study(columns_of(codec), real, (), counted, choices, codec.schema)
+    yardsticks = resampled(real, alone.random("resample")), shuffled(real, alone.random("independent"))
+    return replace(alone, tables=(*yardsticks, *others))
 
 
 def counted(table: CodedTable, domain: Domain, cliques: Sequence[Clique]) -> list[np.ndarray]:

@@ -44,7 +44,7 @@ class CalibratedTree:
                 first.setdefault(name, place)
         return first
 
-    def given_separator(self, place: int) -> Counts:
+    def _given_separator(self, place: int) -> Counts:
         """A clique's table divided by its sum over each cell of its separator; zeros where that sum is 0.
 
         Shapes: that of the clique's table.
@@ -93,7 +93,7 @@ class CalibratedTree:
         for place in sorted(needed, reverse=True):
             parent = self.tree.parents[place]
             assert parent is not None
-            parts = [(self.tree.cliques[place], self.given_separator(place)), *below[place]]
+            parts = [(self.tree.cliques[place], self._given_separator(place)), *below[place]]
             present = {name for part, _ in parts for name in part}
             kept = tuple(sorted(present & (set(names) | set(self.separators[place]))))
             below[parent].append((kept, _contracted(parts, kept)))
