@@ -113,7 +113,7 @@ def fitting(known: Evidence, total: float, most_cells: int) -> tuple[Table, ...]
     several = [table for table in known.tables if len(table.clique) > 1]
     if tree_cells([*cliques, *(table.clique for table in several)], domain) > most_cells:
         beliefs = improved_one_ways(known, total)
-        several.sort(key=lambda table: (-dependence_told(table, beliefs, total), table.clique))
+        several.sort(key=lambda table: (-_dependence_told(table, beliefs, total), table.clique))
     for table in several:
         if tree_cells([*cliques, table.clique], domain) <= most_cells:
             cliques.append(table.clique)
@@ -126,7 +126,7 @@ def fitting(known: Evidence, total: float, most_cells: int) -> tuple[Table, ...]
     return tuple(average(by_clique[names]) for names in sorted(by_clique))
 
 
-def dependence_told(table: Table, beliefs: OneWays, total: float) -> float:
+def _dependence_told(table: Table, beliefs: OneWays, total: float) -> float:
     """|y - product of one-ways|_1 less the mean absolute noise of all cells. Units: records."""
     product = independent_table(beliefs.counts, table.clique, total)
     return float(np.abs(table.values - product).sum() - MEAN_ABSOLUTE * np.sqrt(table.variance).sum())
