@@ -134,18 +134,12 @@ class PrivMrf:
         if len(first.one_ways) > 1:
             left = budget.total * (1 - self.one_way_share)
             if pairs := first.pairs(self.max_pair_cells):
-                answers += self._inside_a_graph(curator, budget, first, pairs, left)
+                begun, cliques, tables = self._begin(curator, budget, first, pairs)
+                left -= budget.total * (self.graph_share + self.first_share)
+                answers += [*begun, *self._rounds(curator, budget, first, begun, cliques, tables, left)]
             else:
                 answers += measured(curator, first, (), left, "tables of large gaps")
         return Transcript(curator.schema, domain, self.name, curator.charges, tuple(answers), first.merges)
-
-    def _inside_a_graph(
-        self, curator: Curator, budget: Budget, first: FirstTables, pairs: tuple[Clique, ...], left: Fraction
-    ) -> list[Answer]:
-        """Scores, first tables and rounds: all answers but the one-ways."""
-        answers, cliques, tables = self._begin(curator, budget, first, pairs)
-        left -= budget.total * (self.graph_share + self.first_share)
-        return answers + self._rounds(curator, budget, first, answers, cliques, tables, left)
 
     def _begin(
         self, curator: Curator, budget: Budget, first: FirstTables, pairs: tuple[Clique, ...]

@@ -186,7 +186,7 @@ def _document(
         "label": LABEL,
         "meaning": WHAT_IT_MEANS,
         "margent": VERSION,
-        "title": study.schema.name or "Synthetic tables",
+        "title": (study.schema and study.schema.name) or "Synthetic tables",
         "seed": study.choices.seed,
         "realRows": study.real.rows,
         "columns": [{"name": one.name, "codes": one.size, "ordinal": one.ordinal} for one in study.columns],

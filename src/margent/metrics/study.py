@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from margent.metrics.coded import CodedTable, Column
 from margent.metrics.summaries import Summaries, summarize
 from margent.schema.domain import Clique, Domain
+from margent.schema.fields import Schema
 
 Counts = NDArray[np.int64]
 Found = TypeVar("Found")
@@ -61,7 +62,7 @@ class Study:
     tables: tuple[CodedTable, ...]
     counter: Counter = field(repr=False)
     choices: Choices = field(default_factory=Choices)
-    schema: Any = field(default=None, repr=False)
+    schema: Schema | None = field(default=None, repr=False)
 
     @cached_property
     def domain(self) -> Domain:
