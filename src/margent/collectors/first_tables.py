@@ -31,6 +31,7 @@ class FirstTables:
     ``domain`` is the merged one; ``known`` has one entry a merged code.
 
     Units: ``total`` in records, at least 1.
+    Privacy: none: noisy answers, which the one-ways' charges paid for, and post-processing.
     """
 
     one_ways: tuple[NoisyMarginal, ...]
