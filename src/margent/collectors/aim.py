@@ -129,7 +129,7 @@ class Aim:
                 run.begin(tables)
                 run.play()
             else:
-                answers += measured(curator, first, (), left, "tables that the model errs on")
+                answers += measured(curator, first.merges, (), left, "tables that the model errs on")
         return Transcript(curator.schema, domain, self.name, curator.charges, tuple(answers), first.merges)
 
     def _tables(self, columns: Sequence[str]) -> Iterator[Clique]:
@@ -172,7 +172,7 @@ class _Run:
             waiting = Fraction(0)
             share = budget * (1 - self.aim.choice_share) if chosen else budget
             noise = self._noise(share, max(len(chosen), 1))
-            self.answers += measured(self.curator, self.first, chosen, share, "tables that the model errs on")
+            self.answers += measured(self.curator, self.first.merges, chosen, share, "tables that the model errs on")
             self.left -= budget
             if last:
                 break

@@ -14,7 +14,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import Stage
 from margent.postprocessing.dependence import score_distances
-from margent.postprocessing.merging import merge_low_counts
+from margent.postprocessing.merging import low_count_merges
 from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
@@ -80,8 +80,7 @@ def first_tables(curator: Curator, budget: Budget, share: Fraction, merge_below:
     columns = informative_columns(curator.domain)
     requests = one_way_requests(curator, columns, one_way_parts(curator.domain, budget, share))
     one_ways = curator.measure(requests, label="one-way marginals")
-    found = [merge_low_counts(answer, merge_below) for answer in one_ways] if len(columns) > 1 else []
-    merges = {merge.column: merge for merge in found if merge is not None}
+    merges = low_count_merges(one_ways if len(columns) > 1 else (), merge_below)
     so_far = Transcript(curator.schema, curator.domain, method, curator.charges, one_ways, merges)
     known = evidence(so_far, working_domain(so_far))
     total = max(known.total, 1.0)
@@ -103,18 +102,21 @@ def scored(
 
 
 def measured(
-    curator: Curator, first: FirstTables, cliques: Sequence[Clique], share: Fraction, label: str
+    curator: Curator, merges: Mapping[str, Merge], cliques: Sequence[Clique], share: Fraction, label: str
 ) -> tuple[NoisyMarginal, ...]:
     """Measure the cliques at noise that makes the sum of their errors least; one-ways again where there are none.
 
+    Codes are merged in tables of several columns, and counted one by one in those of a single one.
+
     Privacy: one charge a table, ``share`` together at most.
     """
-    wanted = list(cliques) or [answer.clique for answer in first.one_ways]
-    cells = [first.domain.cells(names) if len(names) > 1 else curator.domain.cells(names) for names in wanted]
+    wanted: list[Clique] = list(cliques) or [(name,) for name in informative_columns(curator.domain)]
+    merged = curator.domain.merged(merges)
+    cells = [(merged if len(names) > 1 else curator.domain).cells(names) for names in wanted]
     parts = allocate(share, cells, curator.account.scale_power)
     laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
     requests = [
-        MarginalRequest(names, laws[part], merged=bool(first.merges) and len(names) > 1)
+        MarginalRequest(names, laws[part], merged=bool(merges) and len(names) > 1)
         for names, part in zip(wanted, parts, strict=True)
     ]
-    return curator.measure(requests, label=label, merges=first.merges)
+    return curator.measure(requests, label=label, merges=merges)

@@ -138,7 +138,7 @@ class PrivMrf:
                 left -= budget.total * (self.graph_share + self.first_share)
                 answers += [*begun, *self._rounds(curator, budget, first, begun, cliques, tables, left)]
             else:
-                answers += measured(curator, first, (), left, "tables of large gaps")
+                answers += measured(curator, first.merges, (), left, "tables of large gaps")
         return Transcript(curator.schema, domain, self.name, curator.charges, tuple(answers), first.merges)
 
     def _begin(
@@ -158,7 +158,7 @@ class PrivMrf:
         tables = list(network_tables(cliques, values, first.domain, cap)[: TABLES_A_COLUMN * columns])
         covered = {name for names in tables for name in names}
         tables += [answer.clique for answer in first.one_ways if not covered.issuperset(answer.clique)]
-        bought = measured(curator, first, tables, share, "tables inside the graph's cliques")
+        bought = measured(curator, first.merges, tables, share, "tables inside the graph's cliques")
         return [scores, *bought], cliques, tables
 
     def _rounds(
@@ -198,10 +198,10 @@ class PrivMrf:
             chosen = best[: self._a_round(columns)]
             waiting = Fraction(0) if chosen else part
             if chosen:
-                answers += measured(curator, first, chosen, part, "tables of large gaps")
+                answers += measured(curator, first.merges, chosen, part, "tables of large gaps")
                 bought |= {frozenset(names) for names in chosen}
         if waiting:
-            answers += measured(curator, first, tables, waiting, "tables of large gaps")
+            answers += measured(curator, first.merges, tables, waiting, "tables of large gaps")
         return answers
 
     def _a_round(self, columns: int) -> int:
