@@ -90,7 +90,8 @@ class Fitting:
         return "" if kept is None else f"role drop for {_listed(order[: len(order) - kept])}"
 
     def _other_methods(self) -> str:
-        names = [method.name for method in METHODS if method.name != self.method.name and self._fits(method=method)]
+        others = [method for method in METHODS if method.name != self.method.name and method.installed]
+        names = [method.name for method in others if self._fits(method=method)]
         return f"--method {' or '.join(names)}" if names else ""
 
     def _widest_first(self) -> list[tuple[str, int]]:

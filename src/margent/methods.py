@@ -68,13 +68,18 @@ class Method:
             synthesizer=configured(self.synthesizer, settings),
         )
 
+    @property
+    def installed(self) -> bool:
+        """Whether the method's package is here, if it needs one."""
+        return not self.package or find_spec(self.package) is not None
+
     def require_package(self) -> None:
         """Refuse a method whose package is not installed, before anything is charged.
 
         Privacy: none.
         Raises: UsageError saying what to install.
         """
-        if self.package and find_spec(self.package) is None:
+        if not self.installed:
             raise UsageError(
                 f"method {self.name!r} needs the package {self.package!r}: "
                 f"pip install 'margent[{self.synthesizer.name}]', or take another method (see `margent methods`)"
