@@ -73,7 +73,7 @@ def first_stage(domain: Domain, budget: Budget, share: Fraction) -> Stage:
 
 
 def first_tables(curator: Curator, budget: Budget, share: Fraction, merge_below: float, method: str) -> FirstTables:
-    """Buy the one-ways, and merge in larger tables what codes have a count under ``merge_below`` standard deviations.
+    """Buy the one-ways; in larger tables codes with a count under ``merge_below`` standard deviations are merged.
 
     Privacy: the one-ways' charges; the rest is post-processing.
     """
