@@ -12,10 +12,11 @@ import numpy as np
 
 from margent.collectors.builder import Builder, Fitted
 from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
-from margent.collectors.gaps import Counts, fitted, gaps, model_counts
+from margent.collectors.gaps import fitted, gaps, model_counts
 from margent.collectors.one_ways import informative_columns
 from margent.collectors.stage import Stage, score_stage
 from margent.errors import UsageError
+from margent.postprocessing.dependence import Counts
 from margent.postprocessing.junction import tree_cells
 from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, score_law

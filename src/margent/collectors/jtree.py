@@ -164,8 +164,8 @@ class JTree:
         scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
         distances, size = self._distances(scores, first), first.domain.size
         excess = {
-            (one, two): distances[one, two] / first.total / edge_threshold(self.cramer, (size(one), size(two)))
-            for one, two in pairs
+            pair: distances[pair] / first.total / edge_threshold(self.cramer, (size(pair[0]), size(pair[1])))
+            for pair in pairs
         }
         edges = sorted((pair for pair in pairs if excess[pair] >= 1), key=lambda pair: (-excess[pair], pair))
         return (scores,), edges, distances

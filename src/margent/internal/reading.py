@@ -146,7 +146,7 @@ def coded(one: Given, codec: Codec, kind: Literal["real"] | Kind) -> CodedTable:
             rows += batch.num_rows
             for place, codes in enumerate(sealed("a batch could not be coded", partial(codec.encode, batch))):
                 parts[place].append(codes.astype(narrow[place]))
-    columns = [
+    columns: list[Codes] = [
         np.concatenate(part) if part else np.zeros(0, dtype=dtype) for part, dtype in zip(parts, narrow, strict=True)
     ]
     return CodedTable(one.name, kind, columns, rows)

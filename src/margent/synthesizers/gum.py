@@ -26,6 +26,8 @@ from margent.transcript import Transcript
 if TYPE_CHECKING:
     from margent.synthesizers.rules import RecordRules
 
+Codes = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Gum:
@@ -172,13 +174,13 @@ class GumModel:
 
     def _marginals(
         self, core: Sequence[Clique], names: Sequence[str], rows: int, share: Share, one: int
-    ) -> tuple[NDArray[np.int64], ...]:
+    ) -> tuple[Codes, Codes, Codes, Codes, Codes, Codes]:
         """The axes and targets of all tables as flat arrays, targets in fixed point (`gum_rounds.play_round`)."""
         place = {name: number for number, name in enumerate(names)}
         columns: list[int] = []
         strides: list[int] = []
         sizes: list[int] = []
-        targets: list[NDArray[np.int64]] = []
+        targets: list[Codes] = []
         for clique in core:
             values = self._projected(clique)
             columns += [place[name] for name in clique]
