@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,16 @@ def test_the_number_of_rows_offered_is_nearly_the_most_that_fit(monkeypatch: pyt
     assert make_plan(schema_of({"a": 5, "b": 5}), BUDGET, method_named("dense"), int(found[1])).refusal() is None
     more = make_plan(schema_of({"a": 5, "b": 5}), BUDGET, method_named("dense"), int(1.12 * int(found[1])))
     assert more.refusal() is not None
+
+
+def test_a_method_whose_package_is_not_installed_is_no_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = replace(method_named("independent"), name="absent", package="no_such_package")
+    monkeypatch.setattr("margent.fitting.METHODS", (absent, method_named("independent")))
+    plan = make_plan(schema_of(SIZES), BUDGET, method_named("dense"), 1000)
+    with_memory(monkeypatch, int(0.98 * plan.memory / MEMORY_SHARE))
+    said = refused(plan)
+    assert "--method independent" in said
+    assert "absent" not in said
 
 
 def test_where_nothing_would_fit_the_refusal_says_what_helps_in_general(monkeypatch: pytest.MonkeyPatch) -> None:

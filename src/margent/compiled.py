@@ -33,7 +33,8 @@ def _cache_folder() -> Path | None:
 def compiled(function: Function) -> Function:
     """Compile a numeric loop to machine code on first use; results are those of the Python it replaces.
 
-    Integer loops only where bytes must agree between machines: no fast-math, no contraction.
+    No fast-math and no contraction, so that bytes agree between machines: those of integers always, those of floats
+    where loops take exponentials, logarithms and products from `margent.postprocessing.steady`.
     Privacy: none: changes speed only.
     """
     import numba

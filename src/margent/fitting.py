@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,11 +41,6 @@ class Fitting:
         found = (self._fewer_rows(), self._lower_cap(), self._coarser(), self._dropped(), self._other_methods())
         return tuple(words for words in found if words)
 
-    def coarsest(self) -> int | None:
-        """Most codes that columns may have so that the plan fits, rounded down to two digits; None where none do."""
-        most = self._largest(2, max(self.domain.sizes), lambda codes: self._fits(domain=self._capped(codes)))
-        return None if most is None else _two_digits(most)
-
     def _fits(self, *, domain: Domain | None = None, method: Method | None = None, rows: int | None = None) -> bool:
         try:
             plan = self.planned(domain or self.domain, method or self.method, self.rows if rows is None else rows)
@@ -75,9 +70,10 @@ class Fitting:
         return ""
 
     def _coarser(self) -> str:
-        codes = self.coarsest()
-        if codes is None:
+        most = self._largest(2, max(self.domain.sizes), lambda codes: self._fits(domain=self._capped(codes)))
+        if most is None:
             return ""
+        codes = _two_digits(most)
         wide = [(name, size) for name, size in self._widest_first() if size > codes]
         words = "codes (bins or categories, and one for each kind of other cells)"
         return f"at most {codes:,} {words} a column: {_listed(wide)}"
@@ -94,7 +90,8 @@ class Fitting:
         return "" if kept is None else f"role drop for {_listed(order[: len(order) - kept])}"
 
     def _other_methods(self) -> str:
-        names = [method.name for method in METHODS if method.name != self.method.name and self._fits(method=method)]
+        others = [method for method in METHODS if method.name != self.method.name and method.installed]
+        names = [method.name for method in others if self._fits(method=method)]
         return f"--method {' or '.join(names)}" if names else ""
 
     def _widest_first(self) -> list[tuple[str, int]]:
@@ -112,7 +109,7 @@ class Fitting:
         return low
 
 
-def listed(remedies: Iterator[str] | tuple[str, ...]) -> str:
+def listed(remedies: tuple[str, ...]) -> str:
     """Remedies as one sentence.
 
     >>> listed(("--rows 100", "--method independent"))

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 THREADS_VARIABLE = "MARGENT_THREADS"
-"""The environment variable that says how many threads count rows; no result depends on it."""
+"""The environment variable that says how many threads count, fit and draw; no result depends on it."""
 
 MOST_THREADS = 64
 
@@ -40,9 +40,9 @@ def machine_memory() -> int | None:
 
 
 def threads() -> int:
-    """Threads that count rows: `THREADS_VARIABLE`, or one for each core that we may use.
+    """Threads that count rows, fit and draw records: `THREADS_VARIABLE`, or one for each core that we may use.
 
-    Privacy: none. Counts are sums of whole numbers: every number of threads gives the same.
+    Privacy: none. Every number of threads gives the same counts and the same bytes.
     """
     asked = os.environ.get(THREADS_VARIABLE, "")
     if asked.isascii() and asked.isdigit() and int(asked) > 0:

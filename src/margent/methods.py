@@ -40,8 +40,8 @@ COMPILED_FIELDS = 3 * 2**30
 class Method:
     """A published or own method: what it buys, how it builds records, what it is good at, where it comes from.
 
-    ``cost``: how time and memory grow, in words. ``package``: what must be installed beside Margent, from which extra
-    of the same name as the method's synthesizer; empty where nothing is. ``memory``: bytes that package and its
+    ``cost``: how time and memory grow, in words. ``package``: what must be installed beside Margent (the extra that
+    brings it is named like the method's synthesizer); empty where nothing must. ``memory``: bytes that package and its
     compiled programs take beyond the cells, for the plan.
     """
 
@@ -68,13 +68,18 @@ class Method:
             synthesizer=configured(self.synthesizer, settings),
         )
 
+    @property
+    def installed(self) -> bool:
+        """Whether the method's package is here, if it needs one."""
+        return not self.package or find_spec(self.package) is not None
+
     def require_package(self) -> None:
         """Refuse a method whose package is not installed, before anything is charged.
 
         Privacy: none.
         Raises: UsageError saying what to install.
         """
-        if self.package and find_spec(self.package) is None:
+        if not self.installed:
             raise UsageError(
                 f"method {self.name!r} needs the package {self.package!r}: "
                 f"pip install 'margent[{self.synthesizer.name}]', or take another method (see `margent methods`)"
@@ -123,7 +128,7 @@ METHODS: tuple[Method, ...] = (
         JTree(),
         JunctionTreeSampling(),
         "one-way tables, private picks of dependent pairs, and the tables of their junction tree's cliques in clusters",
-        "columns whose dependence runs along a sparse graph; comparison with the literature; independent records fast",
+        "columns whose dependence runs along a sparse graph; comparison with the literature; records fast",
         "seconds; memory grows with the cells of the junction tree, which are capped",
         "Chen et al., JTree, KDD 2015, with its selection made private and its errors corrected",
     ),

@@ -95,7 +95,8 @@ def synthesize(
     Shapes: the release has ``rows`` records and every output column of the schema.
     Privacy: the release is (epsilon, delta)-differentially private for the schema's unit; the charges are in it. All
     releases under a budget file together keep the (epsilon, delta) declared there.
-    Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged.
+    Raises: UsageError, SchemaError, TableError, BudgetError, PlanError, each before anything is charged; TableError too
+        where the rows cannot be read to their end: what was charged stays spent.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
     chosen = method_named(method).configured(settings)

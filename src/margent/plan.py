@@ -234,7 +234,8 @@ def make_plan(
     Units: ``rows`` to be written, and about so many ``people`` where they are the unit.
 
     Privacy: none: no data is read.
-    Raises: UsageError where the budget's relation does not go with the schema's unit, or no method has the name.
+    Raises: UsageError where the budget's relation does not go with the schema's unit, no method has the name, or the
+        method cannot run on these terms; PlanError where its tables are over its own caps.
     """
     method = method_named(method) if isinstance(method, str) else method
     budget = budget.protecting(schema.person_rows)

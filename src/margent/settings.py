@@ -89,9 +89,8 @@ def _value(hint: Any, text: str) -> Any:
         (inner,) = [part for part in get_args(hint) if part is not types.NoneType]
         return None if text == "" else _value(inner, text)
     if get_origin(hint) is Literal:
-        return (
-            next(choice for choice in get_args(hint) if _text(choice) == text) if text in _choices(hint) else _refuse()
-        )
+        found = [choice for choice in get_args(hint) if _text(choice) == text]
+        return found[0] if found else _refuse()
     if hint is bool:
         return {"true": True, "false": False}[text] if text in ("true", "false") else _refuse()
     if hint is float and not abs(float(text)) < float("inf"):

@@ -65,8 +65,11 @@ def require_listed(rows: Rows, codec: Codec) -> None:
         raise SchemaError(faults, SUBJECT)
 
 
-def _apart(layout: Layout) -> Layout:
-    """Reads cells as the schema does, but gives those that are no value of it a code of their own, the last one."""
+def unlisted_apart(layout: Layout) -> Layout:
+    """Reads cells as the schema does, but gives those that are no value of it a code of their own, the last one.
+
+    Privacy: none: a function of the schema.
+    """
     plain = replace(layout, unlisted=None)
     return replace(plain, unlisted=plain.size, fallback=plain.size)
 
@@ -87,7 +90,7 @@ class Seen:
     @staticmethod
     def by(codec: Codec, *, text: bool = False) -> Seen:
         """Nothing yet, of the columns that a codec reads."""
-        return Seen([_apart(layout) for layout in codec.layouts], codec, text)
+        return Seen([unlisted_apart(layout) for layout in codec.layouts], codec, text)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Look at one batch."""

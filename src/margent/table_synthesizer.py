@@ -54,7 +54,7 @@ class TableSynthesizer:
         """Spend the budget on noisy answers about ``table``.
 
         Privacy: (epsilon, delta) as given.
-        Raises: BudgetError on a second fit: the budget is spent.
+        Raises: BudgetError on a second fit: the budget is spent; otherwise as `margent.synthesize`.
         """
         if self._measured is not None:
             raise BudgetError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent import pipeline
-from margent.audits.attacks import cell_by_cell, many_runs, mu_of, one_run
+from margent.audits.attacks import cell_by_cell, mu_of
 from margent.audits.doors import one_marginal
 from margent.cli import run
 from margent.collectors.jtree import JTree
@@ -24,6 +24,7 @@ from margent.privacy.ledger import Ledger
 from margent.privacy.replay import ReplayCurator
 from margent.schema.domain import Domain
 from margent.schema.fields import Category, Schema
+from tests.audits.adversaries import many_runs, one_run
 from tests.audits.small_table import ALPHA, CELLS, PAIR
 
 

@@ -15,9 +15,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from margent.audits.bounds import epsilon_bound
 from margent.privacy.budget import Budget
 from margent.privacy.noise import discrete_gaussian
+from tests.audits.adversaries import epsilon_bound
 
 
 def published_threshold_test(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from margent.collectors.clusters import Cluster, merged_cliques, part, summed_variance
+from margent.collectors.clusters import Cluster, merged_cliques, part
 from margent.postprocessing.junction import triangulated
 from margent.schema.domain import Clique, Domain
 
@@ -30,9 +30,16 @@ def partitions(items: Sequence[Clique]) -> Iterator[list[list[Clique]]]:
             yield [*rest[:place], [items[0], *rest[place]], *rest[place + 1 :]]
 
 
-def variance(groups: Sequence[Sequence[Clique]], domain: Domain, power: int, split: str) -> int:
+def variance(groups: Sequence[Sequence[Clique]], domain: Domain, scale_power: int, split: str) -> int:
+    """Of all cliques' cells together, had one table of weight 1 variance 1 from the whole budget; rounded down.
+
+    JTree's Definition 2, for equal parts of Laplace noise, is this times 8/epsilon^2.
+    """
     weights = [Cluster(tuple(group)).weight(domain) for group in groups]
-    return summed_variance(weights, power, split)  # type: ignore[arg-type]
+    power = 2 if scale_power == 1 else 1
+    if split == "equal":
+        return len(weights) ** power * sum(weights)
+    return int(sum(weight ** (1 / (power + 1)) for weight in weights) ** (power + 1) + 1e-9)
 
 
 def test_the_paper_s_example() -> None:

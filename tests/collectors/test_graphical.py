@@ -216,6 +216,22 @@ def test_aim_gives_the_model_room_as_the_budget_is_used() -> None:
             assert tree_cells(bought, made.domain) <= 150 * min(float(used) * 1.01, 1)
 
 
+def test_aim_waits_for_the_room_that_a_table_needs() -> None:
+    """The model has room for the one pair when more than half of the budget is used, and not before."""
+    aim = Aim(builder=INDEPENDENT, most_tree_cells=130, merge_below=0.0)
+    budget = Budget(epsilon=3)
+    made = collected(schema(8, 8), dependent(5_000, (8, 8)), budget, aim)
+    assert ("c0", "c1") in pairs_of(made)
+    assert 0.99 <= spent_share(made, budget) <= 1
+
+
+def test_aim_spends_all_on_one_ways_where_no_table_ever_fits() -> None:
+    budget = Budget(epsilon=3)
+    made = collected(schema(8, 8), dependent(5_000, (8, 8)), budget, Aim(builder=INDEPENDENT, most_tree_cells=20))
+    assert pairs_of(made) == []
+    assert 0.99 <= spent_share(made, budget) <= 1
+
+
 def test_aim_gets_dearer_where_measuring_moves_nothing() -> None:
     """Independent columns: every table is as the model had it, each round costs four times the one before."""
     rng = np.random.default_rng(2)

@@ -288,6 +288,11 @@ def test_a_sweep_of_a_strong_dependence_falls_with_epsilon() -> None:
     assert means[1] < means[0] / 2
     with pytest.raises(UsageError, match="on-public-data"):
         sweep(frame, schema, epsilons=["1"], methods=["dense"], on_public_data=False)
+    steps: list[str] = []
+    with pytest.raises(UsageError, match="no method 'dance'"):
+        sweep(frame, schema, epsilons=["1"], methods=["independent", "dance"], on_public_data=True,
+              progress=lambda step, share: steps.append(step))  # fmt: skip
+    assert not steps  # refused before any run
 
 
 @pytest.mark.parametrize(

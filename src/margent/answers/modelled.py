@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.answers.tables import half_width
+from margent.postprocessing.dependence import independent_table
 from margent.postprocessing.max_entropy import MaxEntropy, max_entropy
 from margent.postprocessing.posterior import improved_one_ways, shrunk
 from margent.postprocessing.ripple import RippledAgreement
@@ -98,10 +99,7 @@ def _believed(table: Table, singles: Mapping[str, NDArray[np.float64]], total: f
     """A margin shrunk to the product of its columns; a single column as all answers together tell it."""
     if len(table.clique) == 1:
         return singles[table.clique[0]]
-    prior = np.array(total)
-    for name in table.clique:
-        prior = np.multiply.outer(prior, singles[name] / total)
-    return shrunk(table, prior, total)
+    return shrunk(table, independent_table(singles, table.clique, total), total)
 
 
 def margins_of(transcript: Transcript, names: Clique, merged: bool) -> Evidence:

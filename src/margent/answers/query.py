@@ -54,8 +54,7 @@ def query(release: Release | str | Path, columns: str | Sequence[str]) -> QueryA
     names = clique(name for name in asked if transcript.domain.size(name) > 1)
     answers = told(transcript, names)
     merges = tuple(name for name in names if name in transcript.merges)
-    levels = (False, True) if merges else (False,)
-    merged = not _counted(answers, names, merged=False) and levels[-1]
+    merged = bool(merges) and not _counted(answers, names, merged=False)
     _require_fits(level_sizes(transcript, asked, merged))
     if _counted(answers, names, merged) and all(at_level(answers, names, merges, merged).values()):
         return _measured(transcript, asked, answers, names, merges, merged)

@@ -58,11 +58,10 @@ def sweep(
     from margent.internal.label import LABEL, refuse_release
     from margent.internal.sweep import PAGE_FILE
     from margent.internal.sweep import sweep as run
-    from margent.methods import DEFAULT_METHOD, method_named
+    from margent.methods import DEFAULT_METHOD
     from margent.schema.read import read_schema
 
     refuse_release(out)
-    names = [method_named(name).name for name in (methods or DEFAULT_METHOD).split(",")]
     wanted = [part.strip() for part in epsilons.split(",")]
     if not all(wanted):
         raise UsageError("--epsilon takes one or more numbers with commas between them")
@@ -71,7 +70,7 @@ def sweep(
             table,
             read_schema(schema_path),
             epsilons=wanted,
-            methods=names,
+            methods=(methods or DEFAULT_METHOD).split(","),
             on_public_data=on_public_data,
             delta=delta,
             draws=whole_number(draws, "--draws", least=1) or 1,

@@ -12,10 +12,11 @@ import numpy as np
 
 from margent.collectors.builder import Builder, Fitted
 from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
-from margent.collectors.gaps import Counts, fitted, gaps, model_counts
+from margent.collectors.gaps import fitted, gaps, model_counts
 from margent.collectors.one_ways import informative_columns
 from margent.collectors.stage import Stage, score_stage
 from margent.errors import UsageError
+from margent.postprocessing.dependence import Counts
 from margent.postprocessing.junction import tree_cells
 from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, score_law
@@ -36,7 +37,8 @@ class Aim:
     errors.
 
     The budget of a round is a part in ``rounds`` of what the beginning leaves. Where measuring moved the model by less
-    than its noise, rounds get dearer (half the noise); the last one spends what is left.
+    than its noise, rounds get dearer (half the noise); a round that has no room for any table leaves its part to the
+    next, and the last one spends what is left, on one-ways again where there is room for nothing else.
 
     Privacy: Gaussian releases, or Laplace ones where the account is pure, whose costs add up to the budget on every
     path; sensitivities as registered for `marginal` and `distance`.
@@ -128,7 +130,7 @@ class Aim:
                 run.begin(tables)
                 run.play()
             else:
-                answers += measured(curator, first, (), left, "tables that the model errs on")
+                answers += measured(curator, first.merges, (), left, "tables that the model errs on")
         return Transcript(curator.schema, domain, self.name, curator.charges, tuple(answers), first.merges)
 
     def _tables(self, columns: Sequence[str]) -> Iterator[Clique]:
@@ -154,21 +156,26 @@ class _Run:
     def begin(self, tables: Sequence[Clique]) -> None:
         """Buy the distance of every candidate from the product of its one-ways."""
         self.weights = weights(tables, self.aim.order)
-        self._refresh(tables, self.whole * self.aim.first_share, "errors of independence")
+        share = self.whole * self.aim.first_share
+        self._refresh(tables, share, "errors of independence")
+        self.left -= share
 
     def play(self) -> None:
         """All rounds."""
-        part = self.left / self.aim.rounds
+        part, waiting = self.left / self.aim.rounds, Fraction(0)
         for _ in range(self.aim.rounds):
-            last = self.left < 2 * part
-            part = self.left if last else part
-            chosen, before = self._choose(part)
-            label = "tables that the model errs on"
-            share = part * (1 - self.aim.choice_share)
+            last = self.left < 2 * part + waiting
+            budget = self.left if last else part + waiting
+            chosen, before = self._choose(budget)
+            if not chosen and not last:
+                waiting = budget
+                continue
+            waiting = Fraction(0)
+            share = budget * (1 - self.aim.choice_share) if chosen else budget
             noise = self._noise(share, max(len(chosen), 1))
-            self.answers += measured(self.curator, self.first, chosen, share, label)
-            self.left -= part
-            if last or not chosen:
+            self.answers += measured(self.curator, self.first.merges, chosen, share, "tables that the model errs on")
+            self.left -= budget
+            if last:
                 break
             self.bought += chosen
             self.model = fitted(self.curator, self.first, self.answers, self.aim.name, self.aim.builder)
@@ -181,7 +188,8 @@ class _Run:
                 part = part * 2**self.curator.account.scale_power
 
     def _choose(self, part: Fraction) -> tuple[list[Clique], Mapping[Clique, Counts]]:
-        """The tables to measure with a round's budget, and what the model says of them."""
+        """The tables to measure with a round's budget, and what the model says of them; none (and nothing bought) where
+        there is no room."""
         share = part * (1 - self.aim.choice_share)
         noise = self._noise(share, self.aim.at_once)
         used = (self.whole - self.left + part) / self.whole
@@ -205,7 +213,6 @@ class _Run:
         """Buy the model's errors on some tables anew."""
         model = model_counts(self.model, self.first, cliques)
         scores = gaps(self.curator, self.first, model, share, label)
-        self.left -= share if label == "errors of independence" else 0
         self.answers.append(scores)
         self.errors |= dict(zip(scores.cliques, scores.records().tolist(), strict=True))
         return model

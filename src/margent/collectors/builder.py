@@ -30,11 +30,6 @@ class Builder(Protocol):
     Privacy: none: post-processing of the answers so far.
     """
 
-    @property
-    def name(self) -> str:
-        """The name used on the command line and in a release."""
-        ...
-
     def build(self, transcript: Transcript, progress: Progress) -> Fitted:
         """Post-process the noisy answers into a model."""
         ...

@@ -99,7 +99,7 @@ class CappedPairs:
             alone = [(name,) for name in informative_columns(domain) if chosen and name not in covered]
             answers = (
                 *answers,
-                *measured(curator, first, [*chosen, *alone], left, "pairs under the junction-tree cap"),
+                *measured(curator, first.merges, [*chosen, *alone], left, "pairs under the junction-tree cap"),
             )
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, first.merges)
 

@@ -61,24 +61,6 @@ def part(weight: int, scale_power: int, split: Split = "least") -> int:
     return math.isqrt(weight << (2 * _SHIFT)) if scale_power == 2 else cube_root(weight << (3 * _SHIFT))
 
 
-def summed_variance(weights: Sequence[int], scale_power: int, split: Split = "least") -> int:
-    """Summed variance of all cliques' cells, had one table of weight 1 variance 1 from the whole budget.
-
-    Units: whole numbers of one, rounded down where roots are involved.
-    Privacy: none: public facts only.
-    Source: JTree 2015, Definition 2, for equal parts of Laplace noise; its value is this times 8/epsilon^2.
-
-    >>> weights = [4, 24, 36, 8]
-    >>> summed_variance(weights, 1, "equal"), summed_variance(weights, 2, "equal"), summed_variance(weights, 2)
-    (1152, 288, 247)
-    """
-    power = 2 if scale_power == 1 else 1
-    if split == "equal":
-        return int(len(weights) ** power * sum(weights))
-    parts = sum(part(weight, scale_power) for weight in weights)
-    return int(parts ** (power + 1)) >> (_SHIFT * (power + 1))
-
-
 def merged_cliques(
     cliques: Sequence[Clique],
     domain: Domain,
@@ -112,15 +94,13 @@ def _best(
 ) -> tuple[Cluster, ...]:
     """Dynamic programming over subsets: for each subset and number of clusters, the least sum of costs.
 
-    The cost of a cluster is its weight where parts are equal, its part where they are not; the number of clusters
-    matters only in the first case, and costs nothing to keep in the second.
+    The number of clusters matters only where parts are equal, and costs nothing to keep where they are not.
     """
     costs: dict[int, int] = {}
     for mask in range(1, 1 << len(cliques)):
         cluster = Cluster(tuple(names for place, names in enumerate(cliques) if mask >> place & 1))
         if len(cluster.cliques) == 1 or domain.cells(cluster.columns) <= most_cells:
-            weight = cluster.weight(domain)
-            costs[mask] = weight if split == "equal" else part(weight, scale_power)
+            costs[mask] = _cost(cluster, domain, scale_power, split)
 
     @cache
     def least(rest: int) -> dict[int, tuple[int, tuple[int, ...]]]:
@@ -147,18 +127,19 @@ def _best(
     return tuple(Cluster(tuple(names for place, names in enumerate(cliques) if block >> place & 1)) for block in blocks)
 
 
+def _cost(cluster: Cluster, domain: Domain, scale_power: int, split: Split) -> int:
+    """What a cluster adds to the sum that is made least: its weight where parts are equal, else its part."""
+    weight = cluster.weight(domain)
+    return weight if split == "equal" else part(weight, scale_power)
+
+
 def _greedy(
     cliques: Sequence[Clique], domain: Domain, scale_power: int, split: Split, most_cells: int
 ) -> tuple[Cluster, ...]:
     """Merge the two clusters that lower the summed variance most, while any two do."""
     clusters = [Cluster((names,)) for names in cliques]
     power = 2 if scale_power == 1 else 1
-
-    def cost(cluster: Cluster) -> int:
-        weight = cluster.weight(domain)
-        return weight if split == "equal" else part(weight, scale_power)
-
-    costs = [cost(cluster) for cluster in clusters]
+    costs = [_cost(cluster, domain, scale_power, split) for cluster in clusters]
     joined: dict[tuple[Cluster, Cluster], tuple[Cluster, int] | None] = {}
     while len(clusters) > 1:
         before, many = sum(costs), len(clusters)
@@ -167,7 +148,8 @@ def _greedy(
             key = (clusters[one], clusters[other])
             if key not in joined:
                 union = Cluster((*clusters[one].cliques, *clusters[other].cliques))
-                joined[key] = (union, cost(union)) if domain.cells(union.columns) <= most_cells else None
+                fits = domain.cells(union.columns) <= most_cells
+                joined[key] = (union, _cost(union, domain, scale_power, split)) if fits else None
             found = joined[key]
             if found is None:
                 continue

@@ -50,7 +50,7 @@ class Cover:
 def best_cover(sizes: Sequence[int], strength: int, scale_power: int, even: bool, most_cells: int) -> Cover | None:
     """The candidate with the least noise left among those whose views have at most ``most_cells`` cells together.
 
-    None where even the t-subsets, each for itself, have more. ``scale_power`` and ``even`` say what noise costs and
+    None where all have more. ``scale_power`` and ``even`` say what noise costs and
     how the budget is split (`noise_left`).
 
     Shapes: ``sizes`` has one entry a column, each above 1; 1 <= ``strength`` <= number of columns.
@@ -77,18 +77,12 @@ def _candidates(sizes: Sequence[int], strength: int) -> Iterator[tuple[str, list
         yield f"greedy cover, cap {cap:,} cells", greedy_cover(sizes, strength, cap)
     if count <= strength:
         return
+    largest = max(MOST_VIEW_CELLS, math.prod(sorted(sizes)[-strength:]))
     for design in known_designs(strength):
         if design.points <= count or design.points - count < design.points // 4:
             views = blown_up(design, sizes)
-            least = max(_cells(subset, sizes) for subset in _largest(sizes, strength))
-            if all(_cells(view, sizes) <= max(MOST_VIEW_CELLS, least) for view in views):
+            if all(_cells(view, sizes) <= largest for view in views):
                 yield design.name, views
-
-
-def _largest(sizes: Sequence[int], strength: int) -> list[View]:
-    """The t columns with most cells."""
-    order = sorted(range(len(sizes)), key=lambda place: (-sizes[place], place))
-    return [tuple(sorted(order[:strength]))]
 
 
 def blown_up(design: Design, sizes: Sequence[int]) -> list[View]:

@@ -1,4 +1,4 @@
-"""How the methods with a graphical model begin and end: one-ways with rare codes merged, and tables by their cells."""
+"""How most methods begin and some end: one-ways with rare codes merged, candidate pairs, and tables by their cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import Stage
 from margent.postprocessing.dependence import score_distances
-from margent.postprocessing.merging import merge_low_counts
+from margent.postprocessing.merging import low_count_merges
 from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.budget import Budget
@@ -31,6 +31,7 @@ class FirstTables:
     ``domain`` is the merged one; ``known`` has one entry a merged code.
 
     Units: ``total`` in records, at least 1.
+    Privacy: none: noisy answers, which the one-ways' charges paid for, and post-processing.
     """
 
     one_ways: tuple[NoisyMarginal, ...]
@@ -40,10 +41,18 @@ class FirstTables:
     total: float
 
     def pairs(self, most_cells: int) -> tuple[Clique, ...]:
-        """All pairs of columns that are not constant and whose table has at most so many cells."""
-        several = [name for name in self.domain.names if self.domain.size(name) > 1]
-        found = (clique(pair) for pair in combinations(several, 2))
-        return tuple(pair for pair in found if self.domain.cells(pair) <= most_cells)
+        """`candidate_pairs` of the merged domain."""
+        return candidate_pairs(self.domain, most_cells)
+
+
+def candidate_pairs(domain: Domain, most_cells: int) -> tuple[Clique, ...]:
+    """All pairs of columns that are not constant and whose table has at most so many cells.
+
+    Privacy: none: public facts, and merges made of noisy counts.
+    """
+    several = [name for name in domain.names if domain.size(name) > 1]
+    pairs = (clique(pair) for pair in combinations(several, 2))
+    return tuple(pair for pair in pairs if domain.cells(pair) <= most_cells)
 
 
 def one_way_parts(domain: Domain, budget: Budget, share: Fraction) -> list[Fraction]:
@@ -64,15 +73,14 @@ def first_stage(domain: Domain, budget: Budget, share: Fraction) -> Stage:
 
 
 def first_tables(curator: Curator, budget: Budget, share: Fraction, merge_below: float, method: str) -> FirstTables:
-    """Buy the one-ways and merge, in pairs, codes of fewer than ``merge_below`` standard deviations.
+    """Buy the one-ways; in larger tables codes with a count under ``merge_below`` standard deviations are merged.
 
     Privacy: the one-ways' charges; the rest is post-processing.
     """
     columns = informative_columns(curator.domain)
     requests = one_way_requests(curator, columns, one_way_parts(curator.domain, budget, share))
     one_ways = curator.measure(requests, label="one-way marginals")
-    found = (merge_low_counts(answer, merge_below) for answer in one_ways) if len(columns) > 1 else iter(())
-    merges = {merge.column: merge for merge in found if merge is not None}
+    merges = low_count_merges(one_ways if len(columns) > 1 else (), merge_below)
     so_far = Transcript(curator.schema, curator.domain, method, curator.charges, one_ways, merges)
     known = evidence(so_far, working_domain(so_far))
     total = max(known.total, 1.0)
@@ -94,18 +102,21 @@ def scored(
 
 
 def measured(
-    curator: Curator, first: FirstTables, cliques: Sequence[Clique], share: Fraction, label: str
+    curator: Curator, merges: Mapping[str, Merge], cliques: Sequence[Clique], share: Fraction, label: str
 ) -> tuple[NoisyMarginal, ...]:
     """Measure the cliques at noise that makes the sum of their errors least; one-ways again where there are none.
 
+    Codes are merged in tables of several columns, and counted one by one in those of a single one.
+
     Privacy: one charge a table, ``share`` together at most.
     """
-    wanted = list(cliques) or [answer.clique for answer in first.one_ways]
-    cells = [first.domain.cells(names) if len(names) > 1 else curator.domain.cells(names) for names in wanted]
+    wanted: list[Clique] = list(cliques) or [(name,) for name in informative_columns(curator.domain)]
+    merged = curator.domain.merged(merges)
+    cells = [(merged if len(names) > 1 else curator.domain).cells(names) for names in wanted]
     parts = allocate(share, cells, curator.account.scale_power)
     laws = {part: marginal_law(part, curator.neighbors, curator.account) for part in set(parts)}
     requests = [
-        MarginalRequest(names, laws[part], merged=bool(first.merges) and len(names) > 1)
+        MarginalRequest(names, laws[part], merged=bool(merges) and len(names) > 1)
         for names, part in zip(wanted, parts, strict=True)
     ]
-    return curator.measure(requests, label=label, merges=first.merges)
+    return curator.measure(requests, label=label, merges=merges)

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margent.collectors.builder import Builder, Fitted
 from margent.collectors.first_tables import FirstTables
+from margent.postprocessing.dependence import Counts, independent_table
 from margent.postprocessing.tables import summed_by
 from margent.privacy.queries import score_law
 from margent.privacy.requests import Curator, ScoreRequest
 from margent.progress import silent
 from margent.schema.domain import Clique
 from margent.transcript import Answer, Scores, Transcript
-
-Counts = NDArray[np.float64]
 
 
 def fitted(curator: Curator, first: FirstTables, answers: Sequence[Answer], method: str, builder: Builder) -> Fitted:
@@ -29,27 +27,19 @@ def fitted(curator: Curator, first: FirstTables, answers: Sequence[Answer], meth
 def model_counts(model: Fitted | None, first: FirstTables, cliques: Sequence[Clique]) -> dict[Clique, Counts]:
     """The model's counts over each clique, of merged codes where codes are merged; without a model, independence.
 
+    Shapes: cliques of two columns or more: single ones are asked over their own codes.
     Units: records. Privacy: none: post-processing.
     """
     if model is None:
-        return {names: _product(first, names) for names in cliques}
+        return {names: independent_table(first.known.counts, names, first.total) for names in cliques}
     tables = {}
     for names, counts in zip(cliques, model.marginals(cliques, 0), strict=True):
         table = counts
         for axis, name in enumerate(names):
-            if (merge := first.merges.get(name)) is not None and len(names) > 1:
+            if (merge := first.merges.get(name)) is not None:
                 table = summed_by(table, np.asarray(merge.groups), merge.size, axis)
         tables[names] = table
     return tables
-
-
-def _product(first: FirstTables, names: Clique) -> Counts:
-    if len(names) == 1:
-        raise ValueError("single columns are asked over their own codes, and independence is told over merged ones")
-    table = np.asarray(first.total)
-    for name in names:
-        table = np.multiply.outer(table, first.known.counts[name] / first.total)
-    return table
 
 
 def gaps(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from margent.collectors.allocation import allocate
-from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
+from margent.collectors.first_tables import first_stage, one_way_parts
+from margent.collectors.one_ways import informative_columns, one_way_requests
 from margent.collectors.stage import Stage
 from margent.privacy.budget import Budget
 from margent.privacy.requests import Curator
@@ -26,15 +26,12 @@ class Independent:
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """One stage with the whole budget. Privacy: none: public facts only."""
-        return (one_way_stage(domain, budget, Fraction(1), self._parts(domain, budget)),)
+        return (first_stage(domain, budget, Fraction(1)),)
 
     def collect(self, curator: Curator, budget: Budget) -> Transcript:
         """Spend the whole budget on one-way marginals."""
         domain = curator.domain
-        requests = one_way_requests(curator, informative_columns(domain), self._parts(domain, budget))
+        parts = one_way_parts(domain, budget, Fraction(1))
+        requests = one_way_requests(curator, informative_columns(domain), parts)
         answers = curator.measure(requests, label="one-way marginals") if requests else ()
         return Transcript(curator.schema, domain, self.name, curator.charges, answers)
-
-    def _parts(self, domain: Domain, budget: Budget) -> list[Fraction]:
-        sizes = [domain.size(name) for name in informative_columns(domain)]
-        return allocate(budget.total, sizes, budget.account.scale_power)

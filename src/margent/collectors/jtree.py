@@ -8,22 +8,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from margent.collectors.allocation import allocate
 from margent.collectors.clusters import Split, merged_cliques, part
 from margent.collectors.densemarg import shrunk
 from margent.collectors.dependency import Caps, Kind, as_distances, edge_threshold, grown
-from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
+from margent.collectors.first_tables import FirstTables, first_stage, first_tables
+from margent.collectors.one_ways import informative_columns
 from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.postprocessing.dependence import score_distances
-from margent.postprocessing.merging import merge_low_counts
-from margent.postprocessing.posterior import OneWays, improved_one_ways
-from margent.postprocessing.tables import evidence, working_domain
 from margent.privacy.accounting import Account
 from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
 from margent.privacy.requests import ChoiceRequest, Curator, MarginalRequest, PublicTables, ScoreRequest
-from margent.schema.domain import Clique, Domain, Merge, clique
+from margent.schema.domain import Clique, Domain, Merge
 from margent.transcript import Choice, CliqueTree, NoisyMarginal, Scores, Transcript
 
 
@@ -40,6 +37,7 @@ class JTree:
       their public number, "mutual-information" (as published, and five to ten times as noisy).
     - ``cramer``: pairs of a smaller Cramer's V are no edges; see `margent.collectors.dependency.edge_threshold`.
     - ``choices_a_column``: under pure epsilon this many times (columns - 1) pairs are chosen.
+    - ``score_noise``: where the noise of a score would be more than this share of the noisy total, none is bought.
     - ``table_noise``: most of the records that noise alone may put wrong in a pair's table.
     - ``max_table_cells``, ``max_tree_cells``: of one table, and of all cliques' tables together.
     - ``merge_below``: codes with a one-way count under so many standard deviations are counted as one group.
@@ -83,23 +81,20 @@ class JTree:
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """Three stages; one where there are no pairs. Privacy: none: public facts only."""
-        columns = informative_columns(domain)
+        columns, first_share = informative_columns(domain), self._first_share(budget.account)
+        first = first_stage(domain, budget, first_share)
         if len(columns) < 2:
-            parts = [budget.total] * len(columns)
-            return (one_way_stage(domain, budget, Fraction(1), parts),)
-        first_share = self._first_share(budget.account)
-        first = allocate(
-            budget.total * first_share, [domain.size(name) for name in columns], budget.account.scale_power
-        )
-        cells = [min(domain.cells(pair), self.max_table_cells) for pair in combinations(columns, 2)]
+            return (first,)
+        own = [domain.cells(pair) for pair in combinations(columns, 2)]
+        cells = [min(count, self.max_table_cells) for count in own]
         share, rest = budget.total * self.pick_share, 1 - first_share - self.pick_share
         score = score_law(self.score, len(cells), share, budget.neighbors, budget.account, self._tables)
-        note = candidates_note([domain.cells(pair) for pair in combinations(columns, 2)], self.max_table_cells)
+        note = candidates_note(own, self.max_table_cells)
         if budget.account.scale_power == 1:
             note = f"no score is told: {self._choices(len(columns), len(cells))} pairs are chosen; " + note
-        widest = max(*(domain.size(name) for name in columns), min(domain.cells(columns), self.max_table_cells))
+        widest = max(first.largest, min(domain.cells(columns), self.max_table_cells))
         return (
-            one_way_stage(domain, budget, first_share, first),
+            first,
             score_stage(
                 "dependence of pairs",
                 self.pick_share,
@@ -123,75 +118,64 @@ class JTree:
         domain, columns = curator.domain, informative_columns(curator.domain)
         if not columns:
             return Transcript(curator.schema, domain, self.name, curator.charges, ())
-        lone = len(columns) == 1
-        first = budget.total if lone else budget.total * self._first_share(curator.account)
-        parts = allocate(first, [domain.size(name) for name in columns], curator.account.scale_power)
-        one_ways = curator.measure(one_way_requests(curator, columns, parts), label="one-way marginals")
-        if lone:
-            return Transcript(curator.schema, domain, self.name, curator.charges, one_ways)
-        found = (merge_low_counts(answer, self.merge_below) for answer in one_ways)
-        merges = {merge.column: merge for merge in found if merge is not None}
-        so_far = Transcript(curator.schema, domain, self.name, curator.charges, one_ways, merges)
-        known = evidence(so_far, working_domain(so_far))
-        total = max(known.total, 1.0)
-
-        left, share = budget.total - first, budget.total * self.pick_share
-        answers, edges, distances = self._pick(curator, share, merges, improved_one_ways(known, total), total)
-        left -= share * len(answers)
+        first_share, share = self._first_share(curator.account), budget.total * self.pick_share
+        first = first_tables(curator, budget, first_share, self.merge_below, self.name)
+        if len(columns) == 1:
+            return Transcript(curator.schema, domain, self.name, curator.charges, first.one_ways)
+        answers, edges, distances = self._pick(curator, share, first)
+        left = budget.total * (1 - first_share) - share * len(answers)
         caps = Caps(
             self.max_table_cells,
             self.max_tree_cells,
-            most_noise=2 * self.table_noise * total,
+            most_noise=2 * self.table_noise * first.total,
             alone=marginal_law(left, curator.neighbors, curator.account).mean_absolute,
             scale_power=curator.account.scale_power,
         )
-        cliques = grown(edges, columns, domain.merged(merges), caps, distances)
-        measured = self._measure(curator, cliques, merges, left)
+        cliques = grown(edges, columns, first.domain, caps, distances)
+        measured = self._measure(curator, cliques, first.merges, left)
         return Transcript(
             schema=curator.schema,
             domain=domain,
             method=self.name,
             charges=curator.charges,
-            answers=(*one_ways, *answers, *measured),
-            merges=merges,
+            answers=(*first.one_ways, *answers, *measured),
+            merges=first.merges,
             structure=CliqueTree(cliques),
         )
 
     def _pick(
-        self, curator: Curator, share: Fraction, merges: Mapping[str, Merge], known: OneWays, total: float
+        self, curator: Curator, share: Fraction, first: FirstTables
     ) -> tuple[tuple[Scores | Choice, ...], Sequence[Clique], Mapping[Clique, float] | None]:
         """What is bought about pairs, the edges in order of strength, and distances from independence where told."""
-        merged = curator.domain.merged(merges)
-        several = [name for name in merged.names if merged.size(name) > 1]
-        pairs = tuple(clique(pair) for pair in combinations(several, 2) if merged.cells(pair) <= self.max_table_cells)
+        pairs, merged = first.pairs(self.max_table_cells), bool(first.merges)
         if not pairs:
             return (), (), None
-        expected = known.counts if self.score == "independence" else None
+        expected = first.known.counts if self.score == "independence" else None
         if curator.account.scale_power == 1:
-            choices = self._choices(len(several), len(pairs))
+            choices = self._choices(sum(size > 1 for size in first.domain.sizes), len(pairs))
             each = curator.account.exponential_epsilon(share / choices)
-            wanted = ChoiceRequest(self.score, pairs, each, choices, bool(merges), expected, self._tables)
-            choice = curator.choose(wanted, label="dependence of pairs", merges=merges)
+            wanted = ChoiceRequest(self.score, pairs, each, choices, merged, expected, self._tables)
+            choice = curator.choose(wanted, label="dependence of pairs", merges=first.merges)
             return (choice,), choice.cliques, None
         law = score_law(self.score, len(pairs), share, curator.neighbors, curator.account, self._tables)
-        if math.sqrt(law.in_units_of(SCORE_LATTICE[self.score]).variance) > self.score_noise * total:
+        if math.sqrt(law.in_units_of(SCORE_LATTICE[self.score]).variance) > self.score_noise * first.total:
             return (), (), None
-        request = ScoreRequest(self.score, pairs, law, bool(merges), expected, self._tables)
-        scores = curator.scores(request, label="dependence of pairs", merges=merges)
-        distances = self._distances(scores, known, total)
+        request = ScoreRequest(self.score, pairs, law, merged, expected, self._tables)
+        scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
+        distances, size = self._distances(scores, first), first.domain.size
         excess = {
-            pair: distances[pair] / total / edge_threshold(self.cramer, (merged.size(pair[0]), merged.size(pair[1])))
+            pair: distances[pair] / first.total / edge_threshold(self.cramer, (size(pair[0]), size(pair[1])))
             for pair in pairs
         }
         edges = sorted((pair for pair in pairs if excess[pair] >= 1), key=lambda pair: (-excess[pair], pair))
         return (scores,), edges, distances
 
-    def _distances(self, scores: Scores, known: OneWays, total: float) -> dict[Clique, float]:
+    def _distances(self, scores: Scores, first: FirstTables) -> dict[Clique, float]:
         """Distances of all pairs from independence, what noise explains of them taken out. Units: records."""
         if self.score == "independence":
-            distances = score_distances(scores, known.counts, known.deviations, total)
+            distances = score_distances(scores, first.known.counts, first.known.deviations, first.total)
         else:
-            distances = as_distances(self.score, shrunk(scores.records(), math.sqrt(scores.variance)), total)
+            distances = as_distances(self.score, shrunk(scores.records(), math.sqrt(scores.variance)), first.total)
         return {pair: float(distance) for pair, distance in zip(scores.cliques, distances, strict=True)}
 
     def _choices(self, columns: int, pairs: int) -> int:

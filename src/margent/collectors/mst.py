@@ -103,7 +103,7 @@ class Mst:
                 answers = (*answers, *chosen)
                 left -= sum((curator.charges[answer.charge].cost for answer in chosen), Fraction(0))
             alone = [(name,) for name in informative_columns(domain) if tree and not any(name in pair for pair in tree)]
-            answers = (*answers, *measured(curator, first, [*tree, *alone], left, "the tree's pairs"))
+            answers = (*answers, *measured(curator, first.merges, [*tree, *alone], left, "the tree's pairs"))
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, first.merges)
 
     def _scored(

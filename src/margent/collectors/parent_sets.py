@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -141,7 +142,4 @@ def _of_degree(
 
 
 def _cells(node: Node, sizes: Mapping[str, int]) -> int:
-    product = sizes[node.child]
-    for name in node.parents:
-        product *= sizes[name]
-    return product
+    return math.prod(sizes[name] for name in (node.child, *node.parents))

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Literal
 
 from margent.collectors.allocation import allocate
-from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
+from margent.collectors.first_tables import first_stage, one_way_parts
+from margent.collectors.one_ways import informative_columns, one_way_requests
 from margent.collectors.parent_sets import CandidateLimits, candidate_nodes, views_of
 from margent.collectors.stage import Stage
 from margent.errors import UsageError
@@ -20,8 +21,6 @@ from margent.privacy.requests import ChoiceRequest, Curator, MarginalRequest, Pu
 from margent.schema.domain import Domain, Merge, outermost
 from margent.schema.generalization import hierarchy_merges
 from margent.transcript import Choice, Network, Node, NoisyMarginal, Transcript
-
-ONE_WAYS = "one-way marginals"
 
 
 @dataclass(frozen=True)
@@ -71,16 +70,15 @@ class PrivBayes:
         """Three stages, for two or more columns. Privacy: none: public facts only. Raises: as `collect`."""
         self._require(domain, budget.neighbors)
         columns = informative_columns(domain)
-        sizes = [domain.size(name) for name in columns]
+        first = first_stage(domain, budget, self.one_way_share)
         if len(columns) < 2:
-            return (one_way_stage(domain, budget, Fraction(1), [budget.total] * len(columns)),)
-        parts = allocate(budget.total * self.one_way_share, sizes, budget.account.scale_power)
+            return (first,)
         rest, many = 1 - self.one_way_share, len(columns) - 1
         # A table is capped, unless it is of one column alone.
-        largest = max(*sizes, min(self.max_cells, domain.cells(columns)))
+        largest = max(first.largest, min(self.max_cells, domain.cells(columns)))
         share = rest * (1 - self.network_share)
         return (
-            one_way_stage(domain, budget, self.one_way_share, parts),
+            first,
             Stage(
                 name="choice of parents",
                 share=rest * self.network_share,
@@ -116,17 +114,14 @@ class PrivBayes:
         self._require(domain, curator.neighbors)
         columns = informative_columns(domain)
         constant = tuple(Node(name) for name in domain.names if name not in columns)
+        parts = one_way_parts(domain, budget, self.one_way_share)
+        one_ways = curator.measure(one_way_requests(curator, columns, parts), label="one-way marginals")
         if len(columns) < 2:
-            answers = curator.measure(one_way_requests(curator, columns, [budget.total] * len(columns)), label=ONE_WAYS)
             network = Network((*(Node(name) for name in columns), *constant))
-            return Transcript(curator.schema, domain, self.name, curator.charges, answers, structure=network)
-        sizes = [domain.size(name) for name in columns]
-        first = budget.total * self.one_way_share
-        parts = allocate(first, sizes, curator.account.scale_power)
-        one_ways = curator.measure(one_way_requests(curator, columns, parts), label=ONE_WAYS)
+            return Transcript(curator.schema, domain, self.name, curator.charges, one_ways, structure=network)
         total = max(0.0, noisy_total(one_ways)) if self.records is None else float(self.records)
 
-        left = budget.total - first
+        left = budget.total * (1 - self.one_way_share)
         network_share = left * self.network_share
         merges = hierarchy_merges(curator.schema)
         cap = self.useful_cells(curator, columns, total, left - network_share)

@@ -110,7 +110,7 @@ class PriView:
         strengths = sorted({min(each, len(columns)) for each in wanted})
         covers = [_cover(sizes, each, scale_power, self.split == "even", self.most_cells) for each in strengths]
         found = tuple(cover for cover in covers if cover is not None)
-        if covers and covers[0] is None:
+        if covers[0] is None:
             widest = sorted(zip(sizes, columns, strict=True), reverse=True)[:3]
             named = ", ".join(f"{name!r} ({size:,} codes)" for size, name in widest)
             raise PlanError(

@@ -134,21 +134,21 @@ class PrivMrf:
         if len(first.one_ways) > 1:
             left = budget.total * (1 - self.one_way_share)
             if pairs := first.pairs(self.max_pair_cells):
-                answers += self._inside_a_graph(curator, budget, first, pairs, left)
+                begun, cliques, tables = self._begin(curator, budget, first, pairs)
+                left -= budget.total * (self.graph_share + self.first_share)
+                answers += [*begun, *self._rounds(curator, budget, first, begun, cliques, tables, left)]
             else:
-                answers += measured(curator, first, (), left, "tables of large gaps")
+                answers += measured(curator, first.merges, (), left, "tables of large gaps")
         return Transcript(curator.schema, domain, self.name, curator.charges, tuple(answers), first.merges)
 
-    def _inside_a_graph(
-        self, curator: Curator, budget: Budget, first: FirstTables, pairs: tuple[Clique, ...], left: Fraction
-    ) -> list[Answer]:
-        """Scores, first tables and rounds: all answers but the one-ways."""
+    def _begin(
+        self, curator: Curator, budget: Budget, first: FirstTables, pairs: tuple[Clique, ...]
+    ) -> tuple[list[Answer], tuple[Clique, ...], list[Clique]]:
+        """Scores and first tables, with the cliques of the graph and the tables inside them."""
         share = budget.total * self.graph_share
         law = score_law("r", len(pairs), share, curator.neighbors, curator.account)
         request = ScoreRequest("r", pairs, law, merged=bool(first.merges))
         scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
-        answers: list[Answer] = [scores]
-        left -= share
         columns = len(first.one_ways)
         share = budget.total * self.first_share
         cap = self._useful(curator, first, share / columns)
@@ -158,9 +158,22 @@ class PrivMrf:
         tables = list(network_tables(cliques, values, first.domain, cap)[: TABLES_A_COLUMN * columns])
         covered = {name for names in tables for name in names}
         tables += [answer.clique for answer in first.one_ways if not covered.issuperset(answer.clique)]
-        answers += measured(curator, first, tables, share, "tables inside the graph's cliques")
-        left -= share
+        bought = measured(curator, first.merges, tables, share, "tables inside the graph's cliques")
+        return [scores, *bought], cliques, tables
 
+    def _rounds(
+        self,
+        curator: Curator,
+        budget: Budget,
+        first: FirstTables,
+        begun: Sequence[Answer],
+        cliques: Sequence[Clique],
+        tables: Sequence[Clique],
+        left: Fraction,
+    ) -> list[Answer]:
+        """Gaps of the model so far, and the tables where they are large; all of ``left`` is spent."""
+        answers: list[Answer] = []
+        columns = len(first.one_ways)
         gap_part = budget.total * self.gap_share / self.rounds
         waiting = Fraction(0)  # what rounds that found nothing left over
         bought = {frozenset(names) for names in tables}
@@ -172,7 +185,7 @@ class PrivMrf:
             if not open_tables:
                 waiting = part + gap_part
                 continue
-            before = [*first.one_ways, *answers]
+            before = [*first.one_ways, *begun, *answers]
             counts = model_counts(fitted(curator, first, before, self.name, self.builder), first, open_tables)
             found = gaps(curator, first, counts, gap_part, "gaps of the model")
             answers.append(found)
@@ -185,10 +198,10 @@ class PrivMrf:
             chosen = best[: self._a_round(columns)]
             waiting = Fraction(0) if chosen else part
             if chosen:
-                answers += measured(curator, first, chosen, part, "tables of large gaps")
+                answers += measured(curator, first.merges, chosen, part, "tables of large gaps")
                 bought |= {frozenset(names) for names in chosen}
         if waiting:
-            answers += measured(curator, first, tables, waiting, "tables of large gaps")
+            answers += measured(curator, first.merges, tables, waiting, "tables of large gaps")
         return answers
 
     def _a_round(self, columns: int) -> int:

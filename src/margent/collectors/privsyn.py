@@ -9,18 +9,18 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Literal
 
-from margent.collectors.allocation import allocate
 from margent.collectors.combine import combine
 from margent.collectors.densemarg import connect, select_pairs, shrunk
+from margent.collectors.first_tables import candidate_pairs, measured
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import Stage, candidates_note, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
-from margent.postprocessing.merging import merge_low_counts
+from margent.postprocessing.merging import low_count_merges
 from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
-from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
-from margent.schema.domain import Clique, Domain, Merge, clique
-from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
+from margent.privacy.requests import Curator, ScoreRequest
+from margent.schema.domain import Clique, Domain, Merge
+from margent.transcript import Answer, Scores, Transcript
 
 
 @dataclass(frozen=True)
@@ -109,27 +109,21 @@ class PrivSyn:
             return Transcript(curator.schema, domain, self.name, curator.charges, one_ways)
         left = budget.total - first
 
-        found = (merge_low_counts(answer, self.merge_below) for answer in one_ways)
-        merges = {merge.column: merge for merge in found if merge is not None}
+        merges = low_count_merges(one_ways, self.merge_below)
         merged_domain = domain.merged(merges)
 
         scores: tuple[Scores, ...] = ()
         chosen: tuple[Clique, ...] = ()
-        candidates = self._candidates(merged_domain)
-        if candidates:
+        if candidates := candidate_pairs(merged_domain, self.max_pair_cells):
             share = budget.total * self.score_share
             scores = (self._scores(curator, candidates, merges, share),)
             left -= share
             chosen = self._choose(curator, scores[0], merged_domain, left)
-        measured = self._measure(curator, chosen, merges, left)
-        answers: tuple[Answer, ...] = (*one_ways, *scores, *measured)
+        covered = {name for names in chosen for name in names}
+        lonely = [(name,) for name in columns if name not in covered]
+        bought = measured(curator, merges, [*chosen, *lonely], left, "chosen marginals")
+        answers: tuple[Answer, ...] = (*one_ways, *scores, *bought)
         return Transcript(curator.schema, domain, self.name, curator.charges, answers, merges)
-
-    def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
-        """All pairs of columns that are not constant and whose table is small enough."""
-        several = [name for name in domain.names if domain.size(name) > 1]
-        pairs = (clique(pair) for pair in combinations(several, 2))
-        return tuple(pair for pair in pairs if domain.cells(pair) <= self.max_pair_cells)
 
     def _scores(
         self, curator: Curator, pairs: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
@@ -152,23 +146,3 @@ class PrivSyn:
             lonely = [name for name in domain.names if name not in covered]
             places += connect(lonely, scores.cliques, phi, covered)
         return combine([scores.cliques[place] for place in places], domain, self.gamma)
-
-    def _measure(
-        self, curator: Curator, chosen: tuple[Clique, ...], merges: Mapping[str, Merge], share: Fraction
-    ) -> tuple[NoisyMarginal, ...]:
-        """Measure the chosen cliques, and again the one-way of every column in none of them."""
-        domain = curator.domain
-        merged_domain = domain.merged(merges)
-        covered = {name for names in chosen for name in names}
-        lonely = [(name,) for name in informative_columns(domain) if name not in covered]
-        cells = [merged_domain.cells(names) for names in chosen] + [domain.cells(names) for names in lonely]
-        parts = allocate(share, cells, curator.account.scale_power)
-        laws = {
-            count: marginal_law(part, curator.neighbors, curator.account)
-            for count, part in dict(zip(cells, parts, strict=True)).items()
-        }
-        requests = [
-            MarginalRequest(names, laws[count], merged=bool(merges) and len(names) > 1)
-            for names, count in zip([*chosen, *lonely], cells, strict=True)
-        ]
-        return curator.measure(requests, label="chosen marginals", merges=merges)

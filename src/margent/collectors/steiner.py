@@ -50,7 +50,6 @@ class GaloisField:
     ([0, 2, 3, 1], 1)
     """
 
-    order: int
     plus: tuple[tuple[Element, ...], ...]
     times: tuple[tuple[Element, ...], ...]
 
@@ -84,7 +83,6 @@ def galois_field(order: int) -> GaloisField:
         return number[tuple(value % prime for value in raw[:degree])]
 
     return GaloisField(
-        order,
         tuple(
             tuple(number[tuple((a + b) % prime for a, b in zip(one, other, strict=True))] for other in digits)
             for one in digits

@@ -11,8 +11,16 @@ from typing import Any, Literal
 from margent.errors import UsageError
 from margent.internal.figures import figures
 from margent.internal.label import LABEL, WHAT_IT_MEANS, save_internal
-from margent.internal.reading import Given, absent_columns, coded, counted, given, settled_by, shared_schema, told_apart
-from margent.metrics.coded import columns_of, resampled, shuffled
+from margent.internal.reading import (
+    Given,
+    absent_columns,
+    coded,
+    compared,
+    given,
+    settled_by,
+    shared_schema,
+    told_apart,
+)
 from margent.metrics.metric import Metric, NotComputableError, Score
 from margent.metrics.registry import METRICS
 from margent.metrics.study import Choices, Study
@@ -127,11 +135,9 @@ def _study(
     progress("reading", None)
     table = coded(first, codec, "real")
     tables = [coded(one, codec, "synthetic") for one in others]
-    study = Study(columns_of(codec), table, (), counted, choices, cut)
-    yardsticks = [resampled(table, study.random("resample")), shuffled(table, study.random("independent"))]
     kept = {each.name for each in cut.modelled}
     dropped = [each.name for each in schema.modelled if each.name not in kept]
-    return Study(study.columns, table, (*yardsticks, *tables), counted, choices, cut), dropped
+    return compared(table, tables, codec, choices), dropped
 
 
 def measured(metric: Metric, study: Study) -> tuple[Outcome, ...]:
@@ -180,7 +186,7 @@ def _document(
         "label": LABEL,
         "meaning": WHAT_IT_MEANS,
         "margent": VERSION,
-        "title": study.schema.name or "Synthetic tables",
+        "title": (study.schema and study.schema.name) or "Synthetic tables",
         "seed": study.choices.seed,
         "realRows": study.real.rows,
         "columns": [{"name": one.name, "codes": one.size, "ordinal": one.ordinal} for one in study.columns],

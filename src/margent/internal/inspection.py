@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from margent.schema.label_runs import label_runs
 from margent.schema.labels import has_bin_labels
 from margent.schema.layout import Layout
 from margent.schema.ruler import Ruler
+from margent.strict import unlisted_apart
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from margent.version import VERSION
@@ -42,9 +43,7 @@ class _ColumnTally:
     """Counts of one column over batches: codes (unlisted ones apart), and values outside of the bounds."""
 
     def __init__(self, layout: Layout, codec: Codec) -> None:
-        # Unlisted cells get a code of their own, whatever the schema makes of them.
-        apart = replace(layout, unlisted=None)
-        self.layout = replace(apart, unlisted=apart.size, fallback=apart.size)
+        self.layout = unlisted_apart(layout)
         self.codec = codec
         self.counts = np.zeros(self.layout.size, dtype=np.int64)
         self.below = self.above = 0

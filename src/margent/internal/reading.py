@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from margent.counts.source import CodedCounts
 from margent.errors import SchemaError, TranscriptError, UsageError, sealed
 from margent.internal.label import is_release
-from margent.metrics.coded import CodedTable, Codes, Kind
+from margent.metrics.coded import CodedTable, Codes, Kind, columns_of, resampled, shuffled
+from margent.metrics.study import Choices, Study
 from margent.release.measurements import read_json, read_measurements
 from margent.release.release import dialect_of
 from margent.schema.check import unsettled
@@ -131,7 +132,7 @@ def shared_schema(schema: Schema, absent: Sequence[Sequence[str]]) -> Schema:
     return Schema(fields, unit="row", name=schema.name, missing=schema.missing)
 
 
-def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:
+def coded(one: Given, codec: Codec, kind: Literal["real"] | Kind) -> CodedTable:
     """All rows of a table as codes in memory, one or two bytes a cell for columns of up to 65,536 codes.
 
     Privacy: exact and private where the table is real.
@@ -145,10 +146,20 @@ def coded(one: Given, codec: Codec, kind: Kind | str) -> CodedTable:
             rows += batch.num_rows
             for place, codes in enumerate(sealed("a batch could not be coded", partial(codec.encode, batch))):
                 parts[place].append(codes.astype(narrow[place]))
-    columns = [
+    columns: list[Codes] = [
         np.concatenate(part) if part else np.zeros(0, dtype=dtype) for part, dtype in zip(parts, narrow, strict=True)
     ]
-    return CodedTable(one.name, kind, columns, rows)  # type: ignore[arg-type]
+    return CodedTable(one.name, kind, columns, rows)
+
+
+def compared(real: CodedTable, others: Sequence[CodedTable], codec: Codec, choices: Choices) -> Study:
+    """The real table beside its yardsticks, a resample and the independent table, and then the others.
+
+    Privacy: holds the real table: INTERNAL.
+    """
+    alone = Study(columns_of(codec), real, (), counted, choices, codec.schema)
+    yardsticks = resampled(real, alone.random("resample")), shuffled(real, alone.random("independent"))
+    return replace(alone, tables=(*yardsticks, *others))
 
 
 def counted(table: CodedTable, domain: Domain, cliques: Sequence[Clique]) -> list[np.ndarray]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from margent.errors import UsageError
 from margent.internal.label import LABEL, save_internal
-from margent.internal.reading import coded, counted, given, shared_schema
-from margent.metrics.coded import CodedTable, columns_of, resampled, shuffled
+from margent.internal.reading import coded, compared, given, shared_schema
+from margent.methods import method_named
+from margent.metrics.coded import CodedTable
 from margent.metrics.marginals import MarginalDistance
 from margent.metrics.metric import Metric, NotComputableError
 from margent.metrics.ranges import RangeQueries
@@ -82,11 +83,9 @@ def sweep(
             "and say --on-public-data; for a private table `margent plan` shows what each epsilon buys, free"
         )
     budgets = [Budget(epsilon=epsilon, delta=delta) for epsilon in epsilons]
-    cut = shared_schema(schema, [()])
-    codec = Codec(cut)
+    methods = [method_named(method).name for method in methods]
+    codec = Codec(shared_schema(schema, [()]))
     real = coded(given(table, read or ReadOptions(), "real"), codec, "real")
-    blank = Study(columns_of(codec), real, (), counted, choices or Choices(), cut)
-    yardsticks = [resampled(real, blank.random("resample")), shuffled(real, blank.random("independent"))]
     runs = [(method, budget, draw) for method in methods for budget in budgets for draw in range(draws)]
     made = []
     for place, (method, budget, draw) in enumerate(runs):
@@ -96,7 +95,7 @@ def sweep(
         codes = [release.codes[:, names.index(name)].astype(np.uint32) for name in codec.domain.names]
         made.append(CodedTable(f"{method} {float(budget.epsilon):g} {draw}", "synthetic", codes, release.rows))
     progress("runs", 1.0)
-    study = Study(blank.columns, real, (*yardsticks, *made), counted, blank.choices, cut)
+    study = compared(real, made, codec, choices or Choices())
     return Sweep(
         {
             "label": LABEL,
@@ -106,7 +105,7 @@ def sweep(
             "delta": number(budgets[0].delta),
             "draws": draws,
             "epsilons": [float(budget.epsilon) for budget in budgets],
-            "methods": list(methods),
+            "methods": methods,
             "metrics": [_entry(metric, study, len(methods), len(budgets), draws) for metric in METRICS],
             "nextSteps": IF_NOT_GOOD_ENOUGH,
         }

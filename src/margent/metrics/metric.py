@@ -34,7 +34,6 @@ class Metric(Protocol):
     """One question about tables.
 
     ``paragraph`` says what it asks, how to read it and which value a resample of the real rows would give.
-    ``best`` is the score of a copy of the real table, where there is such a number.
     """
 
     @property

@@ -101,7 +101,7 @@ class KMarginalByGroup:
         if not small:
             raise NotComputableError("the tables by group have too many cells")
         for pair in small:
-            (_, real, others) = next(study.shaped((group, *pair)))
+            real, others = study.shaped((group, *pair))
             for place, other in enumerate(others):
                 totals[place] += capped_differences(real, other)[groups]
         labels = study.by_name[group].labels

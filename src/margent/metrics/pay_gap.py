@@ -53,7 +53,7 @@ class PayGap:
     def measure(self, study: Study) -> list[Score]:
         """One score a table."""
         place, income, sex = _chosen(study)
-        (_, real, others) = next(study.shaped((place, income, sex)))
+        real, others = study.shaped((place, income, sex))
         values = np.asarray(study.by_name[income].values)
         scores = []
         for other in others:

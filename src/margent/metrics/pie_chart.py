@@ -35,9 +35,9 @@ class PieChart:
     paragraph: str = (
         "Draw a pie chart of one column for each value of another (or of the column named by --group): are the pies "
         "right? From 1 for a pie that is right, the score takes the Jensen-Shannon distance of the two mixes (after "
-        "leaving out slices below 5 %), 0.2 for each slice that is shown and does not exist, and 0.25 where counts "
-        "are off by more than 500; the mean over pies is shown. 1 is a copy. Pies of few rows are unstable, and the "
-        "resample shows by how much."
+        "leaving out slices below 5 %), 0.2 for each slice that is shown and should not be, and 0.25 where the counts "
+        "of all slices together are off by more than 500; the mean over pies is shown. 1 is a copy. Pies of few rows "
+        "are unstable, and the resample shows by how much."
     )
 
     def measure(self, study: Study) -> list[Score]:
@@ -89,8 +89,8 @@ def pie_rows(
     """The score of each row of two tables of counts; rows empty on both sides are left out.
 
     Shapes: (rows, slices) twice -> at most (rows,).
-    Units: counts in, scores in [0, 1] out. ``bias_rule`` "each" sums the differences of the slices above 500
-    (the challenge's runtime); "total" compares the rows' totals (the copy used for MGD).
+    Units: counts in, scores in [0, 1] out. ``bias_rule``: what may be off by 500: "each", the sum of the differences of
+    the slices (the challenge's runtime), or "total", the difference of the sums (the copy used for MGD).
 
     >>> pie_rows(np.array([[5.0, 5.0], [1.0, 0.0]]), np.array([[5.0, 5.0], [0.0, 1.0]])).round(3).tolist()
     [1.0, 0.0]
@@ -99,13 +99,10 @@ def pie_rows(
     truth, other = truth[used], other[used]
     shown, drawn = _presented(truth), _presented(other)
     distance = jensen_shannon(shown + TINY, drawn + TINY)
-    misleading = MISLEADING * ((truth == 0) & (drawn > 0)).sum(axis=1)
-    gap = np.abs(truth - other)
-    if bias_rule == "each":
-        off = np.where(gap > BIAS_LIMIT, gap, 0).sum(axis=1) > 0
-    else:
-        off = np.abs(truth.sum(axis=1) - other.sum(axis=1)) > BIAS_LIMIT
-    scores: NDArray[np.float64] = np.clip(1 - distance - misleading - BIAS * off, 0.0, 1.0)
+    misleading = MISLEADING * ((shown == 0) & (drawn > 0)).sum(axis=1)
+    gap = truth - other
+    off = np.abs(gap).sum(axis=1) if bias_rule == "each" else np.abs(gap.sum(axis=1))
+    scores: NDArray[np.float64] = np.clip(1 - distance - misleading - BIAS * (off > BIAS_LIMIT), 0.0, 1.0)
     scores[(gap == 0).all(axis=1)] = 1.0
     return scores
 

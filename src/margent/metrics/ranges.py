@@ -79,7 +79,6 @@ class RangeQueries:
         scores = []
         for place, (table, other) in enumerate(zip(study.tables, others, strict=True)):
             shares = np.abs(real / max(n, 1) - other / max(table.rows, 1))
-            # One empty table answers nothing right, whatever the other says.
             errors = shares if self.error == "absolute" else shares * n / np.maximum(real, LEAST)
             details: dict[str, object] = {
                 "queries": len(queries),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from margent.metrics.coded import CodedTable, Column
 from margent.metrics.summaries import Summaries, summarize
 from margent.schema.domain import Clique, Domain
+from margent.schema.fields import Schema
 
 Counts = NDArray[np.int64]
 Found = TypeVar("Found")
@@ -31,9 +32,10 @@ MOST_TRIPLES = 300
 
 @dataclass(frozen=True)
 class Choices:
-    """Which cliques and columns metrics use where there are more than they can look at, and who said so.
+    """Which cliques and columns metrics use, where there are more than they can look at or somebody must say which.
 
-    ``group`` splits the group scores, ``target`` is what is learned, ``pay_gap`` names place, income and sex.
+    ``pairs`` and ``triples`` are counted at most, chosen by ``seed``. ``group`` splits the group scores, ``targets``
+    are what is learned, ``pay_gap`` names place, income and sex; ``tolerance`` is that of the marginal difference.
 
     Privacy: none: options.
     """
@@ -60,7 +62,7 @@ class Study:
     tables: tuple[CodedTable, ...]
     counter: Counter = field(repr=False)
     choices: Choices = field(default_factory=Choices)
-    schema: Any = field(default=None, repr=False)
+    schema: Schema | None = field(default=None, repr=False)
 
     @cached_property
     def domain(self) -> Domain:
@@ -117,9 +119,10 @@ class Study:
             cells += size
         yield from self._counted(waiting)
 
-    def shaped(self, clique: Clique) -> Iterator[tuple[Clique, Counts, list[Counts]]]:
-        """One clique's counts, with axes whatever its size (the caller has seen to it)."""
-        return self._counted([clique])
+    def shaped(self, clique: Clique) -> tuple[Counts, list[Counts]]:
+        """One clique's real counts and all others, with axes whatever its size (the caller has seen to it)."""
+        ((_, real, others),) = self._counted([clique])
+        return real, others
 
     def _counted(self, cliques: Sequence[Clique]) -> Iterator[tuple[Clique, Counts, list[Counts]]]:
         if not cliques:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -119,8 +120,6 @@ def summarize(study: Study, k: int) -> Summaries:
 
     Raises: NotComputableError when there are fewer than k columns.
     """
-    import math
-
     if len(study.columns) < k:
         raise NotComputableError(f"it needs {k} columns, and the tables share {len(study.columns)}")
     cliques = study.cliques(k)

@@ -1,1 +1,1 @@
-"""Of noisy answers, free of charge: consistency, projection on the simplex, merging of rare codes."""
+"""What is made of noisy answers free of charge: tables that agree and are at least 0, merged codes, models."""

@@ -44,7 +44,7 @@ class CalibratedTree:
                 first.setdefault(name, place)
         return first
 
-    def given_separator(self, place: int) -> Counts:
+    def _given_separator(self, place: int) -> Counts:
         """A clique's table divided by its sum over each cell of its separator; zeros where that sum is 0.
 
         Shapes: that of the clique's table.
@@ -63,7 +63,7 @@ class CalibratedTree:
         holders = [place for place, clique in enumerate(self.tree.cliques) if set(names) <= set(clique)]
         if holders:
             place = min(holders, key=lambda place: (self.beliefs[place].size, place))
-            return _summed(self.tree.cliques[place], self.beliefs[place], names)
+            return _contracted([(self.tree.cliques[place], self.beliefs[place])], names)
         parts: list[tuple[Clique, Counts]] = []
         for wanted in self._apart(names):
             part, table = self._together(wanted)
@@ -93,16 +93,11 @@ class CalibratedTree:
         for place in sorted(needed, reverse=True):
             parent = self.tree.parents[place]
             assert parent is not None
-            parts = [(self.tree.cliques[place], self.given_separator(place)), *below[place]]
+            parts = [(self.tree.cliques[place], self._given_separator(place)), *below[place]]
             present = {name for part, _ in parts for name in part}
             kept = tuple(sorted(present & (set(names) | set(self.separators[place]))))
             below[parent].append((kept, _contracted(parts, kept)))
         return names, _contracted([(self.tree.cliques[top], self.beliefs[top]), *below[top]], names)
-
-
-def _summed(own: Clique, table: Counts, names: Clique) -> Counts:
-    """The table summed onto ``names``, axes in their order."""
-    return _contracted([(own, table)], names)
 
 
 def _contracted(parts: Sequence[tuple[Clique, Counts]], names: Clique) -> Counts:

@@ -57,7 +57,7 @@ def coarsened(schema: Schema, one_ways: Sequence[NoisyMarginal], above: int, cap
         if size > most:
             merge = along(answer, most)
             # More special codes than groups: no order helps.
-            merges[name] = keep_heaviest(answer, most) if merge is None or merge.size > most else merge
+            merges[name] = _keep_heaviest(answer, most) if merge is None or merge.size > most else merge
     return merges
 
 
@@ -86,7 +86,7 @@ def most_groups(sizes: Sequence[int], cap: int) -> int:
     return max(cap // second, math.isqrt(cap), 1)
 
 
-def keep_heaviest(marginal: NoisyMarginal, most: int) -> Merge:
+def _keep_heaviest(marginal: NoisyMarginal, most: int) -> Merge:
     """The ``most - 1`` codes of largest noisy count stay, all others are one group, the last one.
 
     Privacy: none: post-processing of noisy counts.

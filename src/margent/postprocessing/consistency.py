@@ -65,7 +65,7 @@ class _Share:
     spread: NDArray[np.float64]
 
     def implied(self, values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """What the table says about the shared clique (summed axes kept with length 1 dropped)."""
+        """What the table says about the shared clique."""
         implied: NDArray[np.float64] = values[self.table].sum(axis=self.summed)
         return implied
 
@@ -152,6 +152,8 @@ class Consistency:
 
     def apply(self, tables: Sequence[Table], total: float) -> list[Table]:
         """Tables of at least 0 that sum to ``total`` and agree, in L1, up to 4 ``tolerance`` times the total.
+
+        Where the rounds end before the negative mass is so small, they agree less well.
 
         Units: records; ``total`` must be positive for the shapes to be kept.
         """

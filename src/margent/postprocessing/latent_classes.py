@@ -8,7 +8,6 @@ the prior to which `margent.postprocessing.posterior` shrinks each table, and re
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.machine import threads
 from margent.postprocessing.latent_steps import adam_step, logit_gradient, pair_gradient, softmax
 from margent.postprocessing.steady import logarithms, product
 from margent.postprocessing.tables import Table
@@ -29,7 +29,8 @@ class LatentSettings:
 
     K = ``richness`` sqrt(n / s) within ``classes``, s the middling noise of the tables: less noise supports more
     classes. ``fits`` such laws are fitted from different starts, and their mean is a law of so many times K classes.
-    ``spread`` penalizes n sum_k pi_k KL(p_k || q), ``pull`` keeps every share near its one-way.
+    ``steps`` of Adam at ``rate``, from the one-ways stirred by ``stir`` (standard deviations of logits). ``spread``
+    penalizes n sum_k pi_k KL(p_k || q), ``pull`` keeps every share near its one-way.
     """
 
     richness: float = 2.0
@@ -120,7 +121,7 @@ def fit_latent_classes(
     # Every fit has words of its own, so its bytes do not depend on who makes it when.
     streams = [Stream(stream.seed64() >> 1, "fit", str(number)) for number in range(settings.fits)]
     tables = one_ways, base, pairs, domain, total, settings
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
+    with ThreadPoolExecutor(max_workers=threads()) as workers:
         others = [workers.submit(_fit, *tables, own, lambda share: None) for own in streams[1:]]
         fitted = [_fit(*tables, streams[0], progress), *(other.result() for other in others)]
     return LatentClasses(
@@ -146,10 +147,10 @@ def _fit(
     floor = [np.maximum(base[name], 0.5) for name in domain.names]
     q = np.concatenate([values / values.sum() for values in floor])
     noise = sorted(math.sqrt(float(table.variance.mean())) for table in pairs)
-    supported = settings.richness * math.sqrt(total / noise[len(noise) // 2]) if noise else 1.0
+    supported = settings.richness * math.sqrt(total / noise[len(noise) // 2])
     classes = round(min(max(supported, settings.classes[0]), settings.classes[1]))
     logits = (logarithms(q)[:, np.newaxis] + settings.stir * _normals(stream, q.size, classes)).astype(np.float32)
-    arrays = _PairArrays.of(pairs, domain, starts, total)
+    arrays = _pair_arrays(pairs, domain, starts, total)
     precision, aim = _single_terms(one_ways, domain, total)
     base32, logs32 = q.astype(np.float32), logarithms(q).astype(np.float32)
     shares, logs, gradient = np.empty_like(logits), np.empty_like(logits), np.empty_like(logits)
@@ -162,7 +163,7 @@ def _fit(
         softmax(weight_logits.T.copy(), weight_starts, column := np.empty((classes, 1), np.float32), column.copy())
         weights[0] = column[:, 0]
         gradient[:] = 0
-        pair_gradient(shares, shares.T.copy(), weights[0], *arrays.all, gradient)
+        pair_gradient(shares, shares.T.copy(), weights[0], *arrays, gradient)
         single = (precision * ((shares * weights).sum(axis=1, dtype=np.float64) - aim)).astype(np.float32)
         logit_gradient(
             shares, logs, weights[0], starts, base32, logs32, single,
@@ -179,28 +180,22 @@ def _fit(
     return LatentClasses(domain, starts, weights[0].astype(np.float64), shares.astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
-class _PairArrays:
-    """Pair tables one after the other, for the compiled loop."""
-
-    all: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]
-
-    @staticmethod
-    def of(pairs: Sequence[Table], domain: Domain, starts: NDArray[np.int64], total: float) -> _PairArrays:
-        places = [[int(starts[domain.position[name]]) for name in table.clique] for table in pairs]
-        sizes = [table.values.shape for table in pairs]
-        offsets = np.cumsum([0, *(table.values.size for table in pairs)])[:-1]
-        precision = [total**2 / float(table.variance.mean()) for table in pairs]
-        values = [np.ravel(table.values) / total for table in pairs]
-        return _PairArrays(
-            (
-                np.array(places, dtype=np.int64).reshape(-1, 2),
-                np.array(sizes, dtype=np.int64).reshape(-1, 2),
-                offsets.astype(np.int64),
-                np.array(precision, dtype=np.float32),
-                np.concatenate(values).astype(np.float32) if values else np.zeros(0, dtype=np.float32),
-            )
-        )
+def _pair_arrays(
+    pairs: Sequence[Table], domain: Domain, starts: NDArray[np.int64], total: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]:
+    """Pair tables one after the other: columns' first rows, sizes, offsets, precisions and values (`pair_gradient`)."""
+    places = [[int(starts[domain.position[name]]) for name in table.clique] for table in pairs]
+    sizes = [table.values.shape for table in pairs]
+    offsets = np.cumsum([0, *(table.values.size for table in pairs)])[:-1]
+    precision = [total**2 / float(table.variance.mean()) for table in pairs]
+    values = [np.ravel(table.values) / total for table in pairs]
+    return (
+        np.array(places, dtype=np.int64),
+        np.array(sizes, dtype=np.int64),
+        offsets.astype(np.int64),
+        np.array(precision, dtype=np.float32),
+        np.concatenate(values).astype(np.float32),
+    )
 
 
 def _single_terms(

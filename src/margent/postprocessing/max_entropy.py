@@ -7,6 +7,7 @@ margins are met as well as they can be, in Kullback-Leibler divergence.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,13 +28,12 @@ class MaxEntropy:
     """A reconstructed table, and how well it meets the margins.
 
     Shapes: ``values`` has the shape that was asked for, no cell below 0.
-    Units: records; ``gap`` is the largest L1 distance of a margin from its target, as a share of the total.
-    ``met``: whether that is within the tolerance; where it is not, no table has these margins.
+    Units: records; ``gap`` is the largest L1 distance of a margin from its target, as a share of the total: above the
+    tolerance where no table has these margins.
     """
 
     values: Counts
     gap: float
-    met: bool
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ def max_entropy(
     Raises: PlanError where the table has more than `MOST_CELLS` cells.
     """
     settings = settings or Scaling()
-    cells = int(np.prod([int(size) for size in shape], dtype=object)) if len(shape) else 1
+    cells = math.prod(int(size) for size in shape)
     if cells > MOST_CELLS:
         raise PlanError(f"a table of {cells:,} cells cannot be reconstructed; the most is {MOST_CELLS:,}")
     if total <= 0:
-        return MaxEntropy(np.zeros(tuple(shape)), 0.0, met=True)
+        return MaxEntropy(np.zeros(tuple(shape)), 0.0)
     wanted = {}
     for axes, target in sorted(targets.items()):
         positive = np.maximum(target, 0.0)
@@ -87,7 +87,7 @@ def max_entropy(
             )
     margins = list(wanted.values())
     if not margins:
-        return MaxEntropy(np.full(tuple(shape), total / cells), 0.0, met=True)
+        return MaxEntropy(np.full(tuple(shape), total / cells), 0.0)
     sums = [tuple(axis for axis in range(len(shape)) if axis not in axes) for axes in wanted]
     share = np.full(tuple(shape), 1.0 / cells)
     before = np.inf
@@ -96,15 +96,14 @@ def max_entropy(
             share *= margin / np.maximum(share.sum(axis=summed, keepdims=True), 1e-300)
         gap = _gap(share, margins, sums)
         if gap <= settings.tolerance:
-            return MaxEntropy(share * total, gap, met=True)
+            return MaxEntropy(share * total, gap)
         # Margins of no table make scaling go round in circles: the gap stops falling.
         if number % 20 == 19:
             if gap > 0.9 * before:
                 break
             before = gap
     share = _averaged(share, margins, sums, settings)
-    gap = _gap(share, margins, sums)
-    return MaxEntropy(share * total, gap, met=gap <= settings.tolerance)
+    return MaxEntropy(share * total, _gap(share, margins, sums))
 
 
 def _gap(share: Counts, margins: Sequence[Counts], sums: Sequence[Axes]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,12 @@ def merge_low_counts(marginal: NoisyMarginal, deviations: float = 3.0) -> Merge 
     groups = np.cumsum(~low) - 1
     groups[low] = int((~low).sum())
     return Merge(column, tuple(groups.tolist()))
+
+
+def low_count_merges(one_ways: Iterable[NoisyMarginal], deviations: float) -> dict[str, Merge]:
+    """`merge_low_counts` of every column that has codes to merge. Privacy: none: post-processing of noisy counts."""
+    found = (merge_low_counts(answer, deviations) for answer in one_ways)
+    return {merge.column: merge for merge in found if merge is not None}
 
 
 def member_shares(

@@ -56,6 +56,7 @@ class Posterior:
 
     ``filled`` are the pairs whose tables come from models; ``precise`` says that the measured tables are known so
     well (noise below `PRECISE` of the records in the middling one) that no model may pull records away from them.
+    ``start`` names the model that records are drawn from: "latent" or "forest".
 
     Units: records; every target adds up to ``total``.
     Privacy: none: post-processing.

@@ -142,7 +142,7 @@ def noisy_total(answers: Iterable[NoisyMarginal]) -> float:
 
     Units: records. Privacy: none: post-processing of noisy answers.
     """
-    return mean_total([as_table(answer) for answer in answers])
+    return mean_total([_as_table(answer) for answer in answers])
 
 
 def average(tables: Sequence[Table]) -> Table:
@@ -206,7 +206,7 @@ def with_margins(
     return result
 
 
-def as_table(answer: NoisyMarginal) -> Table:
+def _as_table(answer: NoisyMarginal) -> Table:
     """A noisy marginal's counts as they are, each with the variance of its noise. Privacy: none: post-processing."""
     return Table(answer.clique, answer.counts.astype(np.float64), np.full(answer.counts.shape, float(answer.variance)))
 
@@ -221,13 +221,13 @@ def noisy_one_ways(transcript: Transcript) -> dict[str, Table]:
     found: dict[str, list[Table]] = {}
     for answer in transcript.marginals:
         if len(answer.clique) == 1 and answer.counts.size == sizes.get(answer.clique[0]):
-            found.setdefault(answer.clique[0], []).append(as_table(answer))
+            found.setdefault(answer.clique[0], []).append(_as_table(answer))
     return {name: average(tables) for name, tables in found.items()}
 
 
 def _merged(answer: NoisyMarginal, transcript: Transcript) -> Table:
     """The answer over the merged domain."""
-    table = as_table(answer)
+    table = _as_table(answer)
     return table if answer.merged else _grouped(table, transcript.merges)
 
 

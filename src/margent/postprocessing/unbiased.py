@@ -52,7 +52,7 @@ class Unbiased:
     variance: float
 
 
-def precise_mean(tables: Sequence[EvenTable]) -> EvenTable:
+def _precise_mean(tables: Sequence[EvenTable]) -> EvenTable:
     """The mean of tables of one clique by precision. Privacy: none: post-processing."""
     precision = sum(1.0 / table.variance for table in tables)
     values = np.sum([table.values / table.variance for table in tables], axis=0) / precision
@@ -76,7 +76,7 @@ def best_unbiased(sizes: Mapping[str, int], tables: Mapping[Clique, Sequence[Eve
     values, variance = np.zeros(shape), 0.0
     for count in range(len(names) + 1):
         for subset in combinations(names, count):
-            mean = precise_mean(tables[subset])
+            mean = _precise_mean(tables[subset])
             part, share = mean.values, 1.0
             for axis, name in enumerate(subset):
                 part = part - part.mean(axis=axis, keepdims=True)

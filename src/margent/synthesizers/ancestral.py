@@ -13,7 +13,7 @@ from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.tables import evidence, working_domain
 from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
-from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.blocks import expected_or_sampled
 from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
 from margent.synthesizers.conditionals import Conditionals, conditionals_of, required_network, with_views
 from margent.synthesizers.shares import WHOLE, Share
@@ -82,25 +82,13 @@ class AncestralModel:
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
         """Exact expected counts where the columns' ancestors are few; counts of ``total`` sampled records otherwise.
 
+        Where rules tie columns together, of sampled records too: those that break a rule were changed.
+
         Privacy: none: post-processing.
         """
-        exact = {names: self.law.joint(names, MOST_EXACT_CELLS) for names in cliques}
-        others = [names for names in exact if exact[names] is None]
-        sampled = dict(zip(others, sampled_counts(self, others, seed), strict=True)) if others else {}
-        return [
-            sampled[names] if joint is None else self._unmerged(names, joint) * self.total
-            for names, joint in ((names, exact[names]) for names in cliques)
-        ]
 
-    def _unmerged(self, names: Clique, table: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A table over schema codes from one over working codes, each group divided among its members."""
-        working = self.columns.working
-        for axis, name in enumerate(names):
-            groups = working.groups[name]
-            shares = (groups >= 0).astype(np.float64)
-            for group, members in working.mixed(name).items():
-                shares[members] = self.columns.members[name][group]
-            along = [1] * table.ndim
-            along[axis] = groups.size
-            table = np.take(table, np.maximum(groups, 0), axis=axis) * shares.reshape(along)
-        return table
+        def expected(names: Clique) -> NDArray[np.float64] | None:
+            joint = None if self.columns.rulebook is not None else self.law.joint(names, MOST_EXACT_CELLS)
+            return None if joint is None else self.columns.spread(names, joint) * self.total
+
+        return expected_or_sampled(self, cliques, expected, seed)

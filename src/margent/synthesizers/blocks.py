@@ -6,7 +6,7 @@ the same whoever draws them. All blocks together are apportioned as one table (`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -198,3 +198,16 @@ def sampled_counts(model: Model, cliques: Sequence[Clique], seed: int) -> list[N
     for block in in_order(tables, drawn.blocks.count, workers):
         sums = [held + more for held, more in zip(sums, block, strict=True)]
     return [each * (model.total / rows) if rows < model.total else each for each in sums]
+
+
+def expected_or_sampled(
+    model: Model, cliques: Sequence[Clique], expected: Callable[[Clique], NDArray[np.float64] | None], seed: int
+) -> list[NDArray[np.float64]]:
+    """The tables that ``expected`` has a closed form of, and `sampled_counts` of those of which it returns None.
+
+    Privacy: none: post-processing.
+    """
+    told = {names: expected(names) for names in cliques}
+    others = [names for names, table in told.items() if table is None]
+    sampled = dict(zip(others, sampled_counts(model, others, seed), strict=True)) if others else {}
+    return [sampled[names] if (table := told[names]) is None else table for names in cliques]

@@ -163,8 +163,8 @@ def consistent(
     if rulebook is not None:
         zeros = rulebook.zeros.merged(working.groups)
         for _ in range(ZEROING):
-            tables = consistency.apply([zeroed(table, zeros, total) for table in tables], total)
-        tables = [zeroed(table, zeros, total) for table in tables]
+            tables = consistency.apply([_zeroed(table, zeros, total) for table in tables], total)
+        tables = [_zeroed(table, zeros, total) for table in tables]
     progress("consistency", 1.0)
     return (
         {table.clique: table for table in tables},
@@ -173,7 +173,7 @@ def consistent(
     )
 
 
-def zeroed(table: Table, zeros: StructuralZeros, total: float) -> Table:
+def _zeroed(table: Table, zeros: StructuralZeros, total: float) -> Table:
     """The table with no records in cells that rules forbid, on the simplex of the others.
 
     Units: records. Privacy: none: post-processing.

@@ -87,6 +87,7 @@ class Conditionals:
 
 
 _MOST_AXES = 32
+"""Axes that every version of numpy allows an array."""
 
 
 def required_network(transcript: Transcript, synthesizer: str) -> Network:

@@ -6,7 +6,6 @@ Any cliques, any number of rows, no consistency step and no clique tree; cost is
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.machine import threads
 from margent.progress import Progress, silent
 from margent.schema.domain import Clique
 from margent.stream import Stream
@@ -89,7 +89,7 @@ def descend(
     apart = _Views.of(targets, names, sizes, max(part.shape[0] for part in parts))
     # Every shard has words of its own, so its bytes do not depend on who fits it when.
     streams = [Stream(stream.seed64() >> 1, "shard", str(shard)) for shard in range(shards)]
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
+    with ThreadPoolExecutor(max_workers=threads()) as workers:
         futures = [
             workers.submit(_fit, part, apart, targets, own, settings.most_sweeps, settings.still, rules)
             for part, own in zip(parts, streams, strict=True)
@@ -129,7 +129,6 @@ class _Views:
     """Index arrays that say where each view's cells lie; see `margent.synthesizers.descent_sweeps`."""
 
     cliques: tuple[Clique, ...]
-    names: tuple[str, ...]
     sizes: NDArray[np.int64]
     orders: tuple[tuple[int, ...], ...]
     view_axes: NDArray[np.int64]
@@ -173,7 +172,6 @@ class _Views:
         unit = 1 << max(0, min(10, int(math.log2(HEADROOM / (2 * max(rows, 1) * max(deepest, 1))))))
         return _Views(
             cliques=cliques,
-            names=tuple(names),
             sizes=np.array(sizes, dtype=np.int64),
             orders=tuple(orders),
             view_axes=np.array(axes, dtype=np.int64),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margent.postprocessing.dependence import most_distances, score_distances
 from margent.postprocessing.posterior import Posterior, PosteriorSettings, improved_one_ways, posterior
-from margent.postprocessing.tables import Evidence, Table, evidence, working_domain
+from margent.postprocessing.tables import Table, evidence, working_domain
 from margent.progress import Progress, halves
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
@@ -125,7 +125,7 @@ def independence_distances(transcript: Transcript) -> tuple[Mapping[Clique, floa
         so_far = Transcript(
             transcript.schema, transcript.domain, transcript.method, transcript.charges, before, transcript.merges
         )
-        known: Evidence = evidence(so_far, working_domain(so_far))
+        known = evidence(so_far, working_domain(so_far))
         total = max(known.total, 1.0)
         one_ways = improved_one_ways(known, total)
         apart = score_distances(scores, one_ways.counts, one_ways.deviations, total)

@@ -26,6 +26,8 @@ from margent.transcript import Transcript
 if TYPE_CHECKING:
     from margent.synthesizers.rules import RecordRules
 
+Codes = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Gum:
@@ -155,28 +157,7 @@ class GumModel:
         rows = records.shape[1]
         if rows == 0:
             return
-        place = {name: number for number, name in enumerate(names)}
-        columns: list[int] = []
-        strides: list[int] = []
-        sizes: list[int] = []
-        targets: list[NDArray[np.int64]] = []
-        for clique in core:
-            values = self._projected(clique)
-            columns += [place[name] for name in clique]
-            strides += [math.prod(values.shape[axis + 1 :]) for axis in range(values.ndim)]
-            sizes += values.shape
-            if share.count == 1:
-                targets.append(np.rint(values.ravel() * (rows * ONE / values.sum())).astype(np.int64))
-            else:
-                targets.append(share.counts(values.ravel(), rows, 0.0) * ONE)
-        marginals = (
-            np.array(columns),
-            np.array(strides),
-            np.array(sizes),
-            np.cumsum([0, *(len(clique) for clique in core)]),
-            np.concatenate(targets),
-            np.cumsum([0, *(target.size for target in targets)]),
-        )
+        marginals = self._marginals(core, names, rows, share, ONE)
         state = stream.words(1)
         settings = self.settings
         for number in range(settings.rounds):
@@ -190,6 +171,33 @@ class GumModel:
 
                 play_round_within(records, *marginals, round(alpha * ONE), round(copied * ONE), state, rules.factors)
             progress("records", (number + 1) / settings.rounds)
+
+    def _marginals(
+        self, core: Sequence[Clique], names: Sequence[str], rows: int, share: Share, one: int
+    ) -> tuple[Codes, Codes, Codes, Codes, Codes, Codes]:
+        """The axes and targets of all tables as flat arrays, targets in fixed point (`gum_rounds.play_round`)."""
+        place = {name: number for number, name in enumerate(names)}
+        columns: list[int] = []
+        strides: list[int] = []
+        sizes: list[int] = []
+        targets: list[Codes] = []
+        for clique in core:
+            values = self._projected(clique)
+            columns += [place[name] for name in clique]
+            strides += [math.prod(values.shape[axis + 1 :]) for axis in range(values.ndim)]
+            sizes += values.shape
+            if share.count == 1:
+                targets.append(np.rint(values.ravel() * (rows * one / values.sum())).astype(np.int64))
+            else:
+                targets.append(share.counts(values.ravel(), rows, 0.0) * one)
+        return (
+            np.array(columns),
+            np.array(strides),
+            np.array(sizes),
+            np.cumsum([0, *(len(clique) for clique in core)]),
+            np.concatenate(targets),
+            np.cumsum([0, *(target.size for target in targets)]),
+        )
 
     def _projected(self, clique: Clique) -> NDArray[np.float64]:
         """The consistent table over a clique, or the projection of the smallest table that holds it."""

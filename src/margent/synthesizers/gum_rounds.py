@@ -232,6 +232,30 @@ def update(
 
 
 @compiled
+def furthest_first(
+    records: Int32,
+    columns: Int64,
+    strides: Int64,
+    axis_start: Int64,
+    targets: Int64,
+    cell_start: Int64,
+    codes: Int32,
+) -> tuple[Int64, int]:
+    """The marginals by falling L1 distance of the records from their targets, and the sum of the distances.
+
+    Shapes: as in `play_round`; ``codes`` (n,) is overwritten.
+    """
+    errors = np.zeros(axis_start.size - 1, np.int64)
+    for place in range(errors.size):
+        axes = slice(axis_start[place], axis_start[place + 1])
+        target = targets[cell_start[place] : cell_start[place + 1]]
+        counts = np.empty(target.size, np.int64)
+        tabulate(records, columns[axes], strides[axes], codes, counts)
+        errors[place] = distance(counts, target)
+    return np.argsort(-errors, kind="mergesort"), int(errors.sum())
+
+
+@compiled
 def play_round(
     records: Int32,
     columns: Int64,
@@ -251,20 +275,12 @@ def play_round(
     ``cell_start[i]`` to ``cell_start[i + 1]``. ``records`` is changed in place.
     Units: ``targets``, ``alpha``, ``duplicate`` and the result in fixed point.
     """
-    marginals = axis_start.size - 1
     codes = np.empty(records.shape[1], np.int32)
-    errors = np.zeros(marginals, np.int64)
-    for place in range(marginals):
-        axes = slice(axis_start[place], axis_start[place + 1])
-        target = targets[cell_start[place] : cell_start[place + 1]]
-        counts = np.empty(target.size, np.int64)
-        tabulate(records, columns[axes], strides[axes], codes, counts)
-        errors[place] = distance(counts, target)
-    order = np.argsort(-errors, kind="mergesort")
+    order, error = furthest_first(records, columns, strides, axis_start, targets, cell_start, codes)
     for place in order:
         axes = slice(axis_start[place], axis_start[place + 1])
         target = targets[cell_start[place] : cell_start[place + 1]]
         counts = np.empty(target.size, np.int64)
         tabulate(records, columns[axes], strides[axes], codes, counts)
         update(records, columns[axes], strides[axes], sizes[axes], target, alpha, duplicate, state, codes, counts)
-    return int(errors.sum())
+    return error

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.compiled import compiled
-from margent.synthesizers.gum_rounds import distance, tabulate, update
+from margent.synthesizers.gum_rounds import furthest_first, tabulate, update
 from margent.synthesizers.rule_steps import Factors, adapt
 
 Int32 = NDArray[np.int32]
@@ -27,7 +27,7 @@ def play_round_within(
     duplicate: int,
     state: Words,
     rules: Factors,
-) -> int:
+) -> None:
     """`margent.synthesizers.gum_rounds.play_round` for records that obey rules, which they do again after each table.
 
     A record that a table's step takes out of the rules has columns outside the table changed (`rule_steps.adapt`).
@@ -35,16 +35,9 @@ def play_round_within(
     Shapes: as in `play_round`; ``rules`` speak of the columns of ``records``.
     Privacy: none: post-processing.
     """
-    marginals = axis_start.size - 1
     codes = np.empty(records.shape[1], np.int32)
-    errors = np.zeros(marginals, np.int64)
-    for place in range(marginals):
-        axes = slice(axis_start[place], axis_start[place + 1])
-        target = targets[cell_start[place] : cell_start[place + 1]]
-        counts = np.empty(target.size, np.int64)
-        tabulate(records, columns[axes], strides[axes], codes, counts)
-        errors[place] = distance(counts, target)
-    for place in np.argsort(-errors, kind="mergesort"):
+    order, _ = furthest_first(records, columns, strides, axis_start, targets, cell_start, codes)
+    for place in order:
         axes = slice(axis_start[place], axis_start[place + 1])
         target = targets[cell_start[place] : cell_start[place + 1]]
         counts = np.empty(target.size, np.int64)
@@ -56,4 +49,3 @@ def play_round_within(
             locked[column] = True
         tabulate(records, columns[axes], strides[axes], codes, counts)
         adapt(records.T, before.T, codes, counts.size, locked, rules, state)
-    return int(errors.sum())

@@ -22,7 +22,10 @@ from margent.transcript import Transcript
 
 @dataclass(frozen=True)
 class IndependentColumns:
-    """The product of the one-way shares. Takes any transcript; all it uses of a table is its margins."""
+    """The product of the one-way shares. Takes any transcript; all it uses of a table is its margins.
+
+    Privacy: none: post-processing.
+    """
 
     spread: Spread = "projected"
     name: str = "independent"

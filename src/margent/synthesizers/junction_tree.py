@@ -17,7 +17,7 @@ from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 from margent.synthesizers.appending import draw_given
-from margent.synthesizers.blocks import sampled_counts
+from margent.synthesizers.blocks import expected_or_sampled
 from margent.synthesizers.columns import Columns, consistent
 from margent.synthesizers.shares import WHOLE, Share
 from margent.transcript import CliqueTree, Transcript
@@ -25,7 +25,7 @@ from margent.transcript import CliqueTree, Transcript
 
 @dataclass(frozen=True)
 class JunctionTreeSampling:
-    """The law of largest entropy with the noisy tables, on their junction tree, and independent draws from it.
+    """The law of largest entropy with the noisy tables, on their junction tree, and records that follow it.
 
     Takes the clique tree that its collector found, or triangulates the graph of the measured tables: any transcript
     whose tree has at most ``most_cells`` cells. A clique that no measured table covers is completed from the tables
@@ -117,22 +117,10 @@ class JunctionTreeModel:
 
         Privacy: none: post-processing.
         """
-        ruled = self.columns.rulebook is not None
-        exact = {names: None if ruled else self.law.table(names, self.settings.most_cells) for names in cliques}
-        others = [names for names in exact if exact[names] is None]
-        sampled = dict(zip(others, sampled_counts(self, others, seed), strict=True)) if others else {}
-        return [
-            sampled[names] if shares is None else self.total * self._unmerged(names, shares)
-            for names, shares in ((names, exact[names]) for names in cliques)
-        ]
 
-    def _unmerged(self, names: Clique, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Shares of schema codes: a group's are divided among its members, and codes never written get none."""
-        working = self.columns.working
-        for axis, name in enumerate(names):
-            parts = (working.groups[name] >= 0).astype(np.float64)
-            for group, members in working.mixed(name).items():
-                parts[members] = self.columns.members[name][group]
-            shape = [-1 if place == axis else 1 for place in range(len(names))]
-            shares = np.take(shares, np.maximum(working.groups[name], 0), axis) * parts.reshape(shape)
-        return shares
+        def expected(names: Clique) -> NDArray[np.float64] | None:
+            ruled = self.columns.rulebook is not None
+            shares = None if ruled else self.law.table(names, self.settings.most_cells)
+            return None if shares is None else self.columns.spread(names, shares) * self.total
+
+        return expected_or_sampled(self, cliques, expected, seed)

@@ -155,9 +155,8 @@ def meet(records: NDArray[np.int32], axes: NDArray[np.int64], target: NDArray[np
     strides = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
     codes, counts = np.empty(records.shape[1], dtype=np.int32), np.empty(target.size, dtype=np.int64)
     tabulate(records, axes, strides, codes, counts)
-    orders = [stream.permutation(size) for size in shape]
-    number = np.arange(target.size).reshape(shape)[np.ix_(*orders)].ravel()
-    shuffled = np.ix_(*orders)
+    shuffled = np.ix_(*[stream.permutation(size) for size in shape])
+    number = np.arange(target.size).reshape(shape)[shuffled].ravel()
     origin, goal, moved = transport(counts.reshape(shape)[shuffled], target[shuffled])
     origin, goal = number[origin], number[goal]
     order = np.argsort(origin, kind="stable")

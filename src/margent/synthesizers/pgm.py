@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margent.errors import PlanError
 from margent.postprocessing.calibrated import CalibratedTree
-from margent.postprocessing.dependence import MEAN_ABSOLUTE
+from margent.postprocessing.dependence import MEAN_ABSOLUTE, independent_table
 from margent.postprocessing.junction import junction_tree, tree_cells, triangulated
 from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import Evidence, Table, average, evidence, projected, working_domain
@@ -81,7 +81,9 @@ class PgmModel:
         return self.columns.unmerged(drawn, rows, seed, share)
 
     def marginals(self, cliques: Sequence[Clique], seed: int) -> list[NDArray[np.float64]]:
-        """Exact expected counts of the law, in records of ``total``. Needs no seed.
+        """Exact expected counts of the law, in records of ``total``; needs no seed.
+
+        They are the law's, where rules between columns change the records drawn from it too.
 
         Privacy: none: post-processing.
         """
@@ -111,7 +113,7 @@ def fitting(known: Evidence, total: float, most_cells: int) -> tuple[Table, ...]
     several = [table for table in known.tables if len(table.clique) > 1]
     if tree_cells([*cliques, *(table.clique for table in several)], domain) > most_cells:
         beliefs = improved_one_ways(known, total)
-        several.sort(key=lambda table: (-dependence_told(table, beliefs, total), table.clique))
+        several.sort(key=lambda table: (-_dependence_told(table, beliefs, total), table.clique))
     for table in several:
         if tree_cells([*cliques, table.clique], domain) <= most_cells:
             cliques.append(table.clique)
@@ -124,9 +126,7 @@ def fitting(known: Evidence, total: float, most_cells: int) -> tuple[Table, ...]
     return tuple(average(by_clique[names]) for names in sorted(by_clique))
 
 
-def dependence_told(table: Table, beliefs: OneWays, total: float) -> float:
+def _dependence_told(table: Table, beliefs: OneWays, total: float) -> float:
     """|y - product of one-ways|_1 less the mean absolute noise of all cells. Units: records."""
-    product = np.asarray(total)
-    for name in table.clique:
-        product = np.multiply.outer(product, beliefs.counts[name] / total)
+    product = independent_table(beliefs.counts, table.clique, total)
     return float(np.abs(table.values - product).sum() - MEAN_ABSOLUTE * np.sqrt(table.variance).sum())

@@ -2,8 +2,8 @@
 
 Rules come as factors (`margent.schema.allowed`): the cell of factor f that a record lies in is the sum of one entry of
 ``shift`` for each of the factor's axes, and ``allowed[cell_start[f] + cell]`` says whether it may lie there. Axis j
-belongs to column ``axis_column[j]`` (its place among the records' columns, -1 for columns that are not there), and its
-entries begin at ``shift_start[j]``, one a code. Integers only.
+belongs to column ``axis_column[j]`` (its place among the records'), and its entries begin at ``shift_start[j]``,
+one a code. Integers only.
 """
 
 from __future__ import annotations

@@ -303,6 +303,9 @@ def test_everything_that_does_not_fit_is_listed() -> None:
     assert all(word in said for word in ("whole counts", "shape", "tolerance", "'z'"))
     with pytest.raises(UsageError, match="above 0"):
         mgd({("x",): np.array([1, 0])}, {("x",): np.array([1, 0])}, kinds, weights={"x": 0})
+    for tolerance in (math.nan, math.inf):
+        with pytest.raises(UsageError, match="tolerance"):
+            mgd({("x",): np.array([1, 0])}, {("x",): np.array([1, 0])}, kinds, tolerance=tolerance)
 
 
 def test_attributes_come_from_the_schema() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -113,8 +114,8 @@ def mgd(
     [0.05, 0.1]
     """
     faults = _faults(real, synthetic, attributes, marginal_weights or {})
-    if not Fraction(tolerance) >= 0:
-        faults.append("tolerance: must be 0 or more")
+    if not 0 <= tolerance < math.inf:
+        faults.append("tolerance: must be a number of 0 or more")
     faults += [f"levels: no attribute {name!r}" for name in levels or {} if name not in attributes]
     faults += [f"weights: no attribute {name!r}" for name in weights or {} if name not in attributes]
     if faults:

@@ -20,13 +20,12 @@ class Plan:
     """How records are moved, and the prices that bound what any plan costs.
 
     Shapes: ``outflow`` (net, of each cell) and ``price`` (in units) have the table's shape; ``steps`` has one
-    entry an axis. ``complete`` is false where a problem was too large, and nothing was moved in it.
+    entry an axis.
     """
 
     outflow: Ints
     price: Ints
     steps: tuple[int, ...]
-    complete: bool
 
 
 Block = tuple[tuple[slice, ...], tuple[int, ...]]
@@ -51,18 +50,17 @@ def blocks(axes: Sequence[Axis]) -> Iterator[Block]:
         yield tuple(part for part, _ in choice), tuple(place for place, (_, live) in enumerate(choice) if live)
 
 
-def planned(
-    least: Ints, most: Ints, axes: Sequence[Axis], unit: int, steps: Sequence[int], largest: int
-) -> Plan:  # fmt: skip
+def planned(least: Ints, most: Ints, axes: Sequence[Axis], unit: int, steps: Sequence[int], largest: int) -> Plan:
     """The cheapest plan of every part: closed form, path or flow by the number and kind of its live axes.
 
-    Shapes: ``least`` and ``most``: what each cell may send for nothing. ``largest``: cells of a flow at most.
+    A problem of more than ``largest`` cells that needs a flow is not solved: nothing is moved in it.
+
+    Shapes: ``least`` and ``most``: what each cell may send for nothing.
     """
     outflow = np.zeros(least.shape, dtype=np.int64)
     # Where nothing moves, a price of one unit is what each record over or short is charged.
     price = unit * ((least > 0).astype(np.int64) - (most < 0))
     made = [0] * len(axes)
-    complete = True
     for part, live in blocks(axes):
         if not live:
             continue
@@ -80,7 +78,6 @@ def planned(
             carry(low, high, edges, unit, flow, moved, prices)
             made[live[0]] += int(np.abs(flow).sum())
         elif low.shape[1] > largest:
-            complete = False
             prices = _constant(low, high, unit)
         elif low.size:
             chosen = [replace(axes[place].attribute, size=size) for place, size in zip(live, shape, strict=True)]
@@ -91,7 +88,7 @@ def planned(
                     made[place] += count
         _put(outflow, part, turn, open_rows, moved)
         _put(price, part, turn, open_rows, prices)
-    return Plan(outflow, price, tuple(made), complete)
+    return Plan(outflow, price, tuple(made))
 
 
 def _constant(low: Ints, high: Ints, unit: int) -> Ints:
