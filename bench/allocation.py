@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
+from margent.collectors.waterfill import Program, largest_kappa, pair_sketch, sketch, stacked, variance_factors
 from margent.privacy.interactions import interaction_gain
 
 
@@ -34,7 +34,8 @@ def main() -> None:
         start = time.process_time()
         sketches = [sketch(each) for each in counts]
         expected, weights = stacked([pair_sketch(sketches[a], sketches[b], options.rows) for a, b in pairs])
-        kappas = variance_factors(distances, expected, weights)
+        most = np.array([largest_kappa(counts[a], counts[b]) for a, b in pairs])
+        kappas = variance_factors(distances, expected, weights, most)
         program = Program(
             expected=expected,
             weights=weights,
@@ -47,13 +48,16 @@ def main() -> None:
         bought, more = program.solve(options.budget)
         print(f"{len(pairs):,} pairs, {repeat}: {time.process_time() - start:.2f} CPU s")
     spent = bought.sum() + more.sum()
-    # Only a few pairs are looked at one by one: a slope at its own budget needs all rows.
+    # A slope is the difference of two errors a thousandth apart.
     some = np.flatnonzero(bought > 0)
-    picked = rng.choice(some, min(200, some.size), replace=False)
-    at = np.array([program._slopes(bought[place])[place] for place in picked])
+    picked = rng.choice(some, min(100, some.size), replace=False)
+    near = np.stack([program.errors(bought[place] * np.array([0.999, 1.001]))[place] for place in picked])
+    at = (near[:, 0] - near[:, 1]) / (0.002 * bought[picked])
     level = float(np.median(at))
-    tiny = program._slopes(options.budget * 2.0**-29.5)
-    left_out = tiny[bought == 0].max(initial=0.0)
+    # Of a pair that was left out, the best that any budget does, a record at a time.
+    grid = np.append(0.0, options.budget * np.exp2(-np.arange(60) / 2.0))
+    errors = program.errors(grid)[bought == 0]
+    left_out = float(((errors[:, :1] - errors[:, 1:]) / grid[1:]).max(initial=0.0))
     print(
         f"{some.size:,} pairs and {np.count_nonzero(more):,} further one-ways bought; level {level:.4g} records a unit"
     )

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from drawing import Frame, Picture
-from margent.collectors.waterfill import Program, pair_sketch, sketch, stacked, variance_factors
+from margent.collectors.waterfill import Program, largest_kappa, pair_sketch, sketch, stacked, variance_factors
+from margent.postprocessing.departures import expected_given
 from margent.stream import Stream
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "how-it-works" / "pictures"
@@ -68,8 +69,7 @@ def shrinkage() -> Picture:
     truth = np.maximum(prior + np.sqrt(4.0 * prior) * normal(cells), 0)
     noisy = truth + s * normal(cells)
     kappa = max(float(((noisy - prior) ** 2).sum() - s * s * cells), 0.0) / prior.sum()
-    spread = kappa * prior
-    believed = prior + spread / (spread + s * s) * (noisy - prior)
+    believed = expected_given(noisy, prior, np.full(cells, kappa), np.full(cells, s * s))
     frame = Frame(picture, 70, 60, 700, 300, (-0.6, cells - 0.4), (0, 350))
     frame.axes([], [0, 100, 200], "cells of the table, by the records the model expects", "records")
     for cell in range(cells):
@@ -102,17 +102,18 @@ def water_level() -> Picture:
     sketches = [sketch(each) for each in counts]
     pairs = [(one, other) for one in range(columns) for other in range(one)][:24]
     expected, weights = stacked([pair_sketch(sketches[one], sketches[other], rows) for one, other in pairs])
-    kappas = variance_factors(rows * 0.5 * words.unit(len(pairs)) ** 3, expected, weights)
+    most = np.array([largest_kappa(counts[one], counts[other]) for one, other in pairs])
+    kappas = variance_factors(rows * 0.5 * words.unit(len(pairs)) ** 3, expected, weights, most)
     budget = 0.0003
     program = Program(
         expected, weights, kappas, np.ones(len(kappas)), np.array([2.0]), np.array([0.0]), np.array([1.0])
     )
     bought, _ = program.solve(budget)
-    first = np.maximum.accumulate(
-        np.stack([program._slopes(budget * 2.0**-place) for place in range(30)], axis=1), axis=1
-    )[:, -1]
+    grid = np.append(0.0, budget * np.exp2(-np.arange(40, -1, -1) / 2.0))
+    first = program.slopes(grid)[:, 0]
     some = int(np.argmax(bought))
-    level = float(program._slopes(float(bought[some]))[some])
+    near = program.errors(bought[some] * np.array([0.99, 1.01]))[some]
+    level = float((near[0] - near[1]) / (0.02 * bought[some]))
     order = np.argsort(-first)
     top = 10 ** np.ceil(np.log10(first.max()))
     low = top / 10**7

@@ -172,7 +172,7 @@ class Program:
         if budget <= 0:
             return np.zeros(self.kappas.size), np.zeros(self.sizes.size)
         grid = np.append(0.0, budget * np.exp2((np.arange(GRID) - GRID + 1) / 2.0))
-        slopes = self._slopes(grid)
+        slopes = self.slopes(grid)
         low, high = 1e-12, 1e30
         for _ in range(200):
             middle = math.sqrt(low * high)
@@ -194,8 +194,11 @@ class Program:
         found: Counts = _errors_at(error_table(), self.expected, self.weights, self.kappas, self.gains, budgets)
         return found
 
-    def _slopes(self, grid: Counts) -> Counts:
-        """-d e / d rho of every pair's lower hull between grid points, falling along each row."""
+    def slopes(self, grid: Counts) -> Counts:
+        """-d e / d rho of every pair's lower hull between budgets, falling along each row.
+
+        Shapes: (pairs, budgets - 1). Privacy: none: post-processing.
+        """
         found: Counts = _hulls(self.errors(grid), grid)
         return found
 
@@ -247,23 +250,26 @@ def _hulls(errors: Counts, grid: Counts) -> Counts:
 
 @compiled
 def _bought(slopes: Counts, grid: Counts, level: float) -> Counts:
-    """Budgets at which the hulls' slopes fall to the level: a grid point, and between two a share of the step.
+    """Budgets at which the hulls' slopes fall to the level, linear in the logarithms between stretches of one slope.
 
-    The slope of an interval is taken to be that at its middle, and linear in the logarithms from there to the next.
+    A stretch's slope is that of its middle; but the first, from nothing on, is bought whole or not at all.
     """
     found = np.zeros(slopes.shape[0])
     steps = slopes.shape[1]
     for pair in range(slopes.shape[0]):
-        above = 0
-        while above < steps and slopes[pair, above] >= level:
-            above += 1
-        if above == 0:
+        end = 0
+        while end < steps and slopes[pair, end] >= level:
+            end += 1
+        if end == 0:
             continue
-        found[pair] = grid[above]
-        last = slopes[pair, above - 1]
-        # No part of an interval that was pooled with the next is worth buying alone.
-        alone = above < steps and (above + 1 == steps or slopes[pair, above + 1] < slopes[pair, above])
-        if alone and slopes[pair, above] > 0.0:
-            share = math.log(last / level) / math.log(last / slopes[pair, above])
-            found[pair] = grid[above] * (grid[above + 1] / grid[above]) ** share
+        start, after, last = end - 1, end + 1, slopes[pair, end - 1]
+        while start > 0 and slopes[pair, start - 1] == last:
+            start -= 1
+        found[pair] = math.sqrt(grid[start] * grid[end]) if start > 0 else grid[end]
+        if end < steps and slopes[pair, end] > 0.0:
+            lower = slopes[pair, end]
+            while after < steps and slopes[pair, after] == lower:
+                after += 1
+            share = math.log(last / level) / math.log(last / lower)
+            found[pair] *= (math.sqrt(grid[end] * grid[after]) / found[pair]) ** share
     return found

@@ -39,7 +39,9 @@ def mean_above_zero(shape: float, height: float) -> float:
     """
     a, z = shape, height
     if z > FAR or a > MANY:
-        mode = (z + math.sqrt(max(z * z + 4.0 * (a - 1.0), 0.0))) / 2.0
+        root = math.sqrt(z * z + 4.0 * (a - 1.0))
+        # Far below 0 the sum of both would cancel.
+        mode = (z + root) / 2.0 if z > 0.0 else 2.0 * (a - 1.0) / (root - z)
         bend = 1.0 + (a - 1.0) / (mode * mode)
         mean = mode + (a - 1.0) / (mode * mode * mode * bend * bend)
         if a < 0.5:
@@ -90,6 +92,7 @@ def expected_given(values: Counts, prior: Counts, kappas: Counts, variances: Cou
 # ln of the shape, and of the noise over kappa, at which the error is tabulated.
 _SHAPES, _NOISES, _STEP = -9.0, -5.0, 0.5
 _SHAPE_STEPS, _NOISE_STEPS = 28, 22
+_LESS = math.exp(-_STEP)
 
 
 @lru_cache(maxsize=1)
@@ -142,11 +145,23 @@ def error_left(table: Counts, shape: float, noise: float) -> float:
     if down >= _SHAPE_STEPS:
         spread = noise * noise / (noise * noise + shape)
         return math.sqrt(spread / shape) * 0.7978845608028654
-    column = int(min(max(across, 0.0), _NOISE_STEPS - 1.0))
     row = int(max(down, 0.0))
-    right = min(max(across - column, 0.0), 1.0)
     below = min(max(down - row, 0.0), 1.0)
-    upper = table[row, column] * (1.0 - right) + table[row, column + 1] * right
-    lower = table[row + 1, column] * (1.0 - right) + table[row + 1, column + 1] * right
+    column = int(min(max(across, 0.0), _NOISE_STEPS - 1.0))
+    right = min(max(across - column, 0.0), 1.0)
+    # A cubic through four noises, so that slopes have no kinks.
+    far = 1.0 - right
+    before = (-0.5 * right) * far * far
+    first = far * (1.0 + right * (1.0 - 1.5 * right))
+    second = right * (1.0 + far * (1.0 - 1.5 * far))
+    after = (-0.5 * far) * right * right
+    error = 0.0
+    for place, weight in ((row, 1.0 - below), (row + 1, below)):
+        error += weight * (
+            before * (table[place, column - 1] if column > 0 else table[place, 0] * _LESS)
+            + first * table[place, column]
+            + second * table[place, column + 1]
+            + after * table[place, min(column + 2, _NOISE_STEPS)]
+        )
     # Below the table's least noise the error is in proportion to the noise.
-    return (upper * (1.0 - below) + lower * below) * (math.exp(across * _STEP) if across < 0.0 else 1.0)
+    return error * (math.exp(across * _STEP) if across < 0.0 else 1.0)
