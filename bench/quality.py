@@ -139,7 +139,7 @@ def main() -> None:
             codes = model.sample(model.total, draw, silent)
             done = time.perf_counter()
             facts = {
-                "tables": float(len(transcript.marginals)),
+                "tables": float(len(transcript.marginals) + len(transcript.interactions)),
                 "collect": collected - clock,
                 "build": built - collected,
                 "sample": done - built,
