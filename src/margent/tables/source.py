@@ -99,7 +99,9 @@ def open_table(table: str | Path | object, schema: Schema, options: ReadOptions 
     try:
         return _open_file(path, schema, options)
     except OSError as error:
-        raise TableError(f"{path}: cannot be opened: {error.strerror or 'input/output error'}") from None
+        reason = error.strerror or "input/output error"
+    # Outside the handler: the system's error names the file, whose folders' names may hold cells.
+    raise TableError(f"{path}: cannot be opened: {reason}")
 
 
 def _open_file(path: Path, schema: Schema, options: ReadOptions) -> TableSource:
