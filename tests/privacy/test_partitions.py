@@ -16,9 +16,9 @@ from mpmath import mp
 from numpy.typing import NDArray
 
 from margent import Budget, Integer, Schema
-from margent.counts.source import StreamedCounts
+from margent.counts.source import CodedCounts, StreamedCounts
 from margent.counts.texts import CountedTexts
-from margent.errors import BudgetError, UsageError
+from margent.errors import BudgetError, MargentError, PlanError, UsageError
 from margent.privacy.brackets import discrete_gaussian_law
 from margent.privacy.laws import Gaussian, Laplace
 from margent.privacy.ledger import Ledger
@@ -28,6 +28,7 @@ from margent.privacy.partitions import delta_used, tail, threshold
 from margent.privacy.purchases import OpenSetRequest, QuantilesRequest, purchase_charge
 from margent.privacy.queries import marginal_sensitivity_squared
 from margent.schema.codec import Codec
+from margent.schema.domain import Domain
 from margent.schema.open_values import admissible
 from margent.schema.settled import grid_schema
 from tests.privacy.exact_laws import exact_masses
@@ -197,6 +198,29 @@ def test_nothing_is_looked_at_before_it_is_paid_for() -> None:
         assert seller.charges == ()
     with pytest.raises(UsageError, match="delta"):
         merchant(["a"]).open_sets([OpenSetRequest("x", asked().law, Fraction(0), 5)], label="x")
+
+
+class Quoting:
+    """A source with a bug: it fails and quotes a cell."""
+
+    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
+        yield ["a"], np.array([BAR])
+        raise ValueError("could not count 'Zoë'")
+
+
+def test_a_fault_of_a_source_of_texts_keeps_its_text() -> None:
+    seller = DataMerchant(None, Quoting(), Ledger(BUDGET), noise=no_noise)
+    with pytest.raises(MargentError, match=r"^internal fault: the texts could not be counted \(ValueError\)") as caught:
+        seller.open_sets([asked()], label="x")
+    assert caught.value.__context__ is None
+
+
+def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
+    domain = Domain(("x",), (3,))
+    seller = DataMerchant(CodedCounts([np.zeros(4, np.uint8)], domain), Quoting(), Ledger(BUDGET))
+    with pytest.raises(PlanError, match="64 bits"):
+        seller.quantiles([QuantilesRequest("x", Gaussian(Fraction(2**101)))], label="x")
+    assert seller.charges == ()
 
 
 @pytest.mark.parametrize("neighbors", [ONE_RECORD, Neighbors("replace"), *(Neighbors("add-remove", k) for k in (2, 4))])

@@ -115,6 +115,10 @@ def test_pandas_names_and_dtypes_that_cannot_be_read() -> None:
         open_table(pd.DataFrame({"z": [1j]}), names_only("z"))
     with pytest.raises(SchemaError, match=r"span.*interval"):
         open_table(pd.DataFrame({"span": pd.interval_range(0, 2)}), names_only("span"))
+    sparse = pd.DataFrame({"z": pd.arrays.SparseArray([77.5j, 1j], fill_value=77.5j)})
+    with pytest.raises(SchemaError, match=r"z.*Sparse\[complex128\]") as caught:
+        open_table(sparse, names_only("z"))
+    assert "77.5" not in str(caught.value)  # a dtype may hold a cell
 
 
 def test_the_index_is_not_read_but_hinted_at() -> None:

@@ -21,7 +21,7 @@ from margent.privacy.charge import Charge
 from margent.privacy.curator import GaussianNoise, LaplaceNoise
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
-from margent.privacy.noise import discrete_gaussian, discrete_laplace
+from margent.privacy.noise import discrete_gaussian, discrete_laplace, require_drawable
 from margent.privacy.partitions import threshold
 from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, SizesRequest, purchase_charge
 from margent.progress import Progress, silent
@@ -77,7 +77,8 @@ class DataMerchant:
         """The counts of each column on its grid plus independent noise of the request's law in every cell.
 
         Privacy: sensitivities of a marginal (`margent.privacy.purchases`).
-        Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
+        Raises: BudgetError when the charges together pass the budget, PlanError for noise wider than 64-bit counts
+            (nothing is then charged or looked at).
         """
         places = self._paid(requests, label)
         answers = []
@@ -93,7 +94,7 @@ class DataMerchant:
         """The numbers of persons with 1, 2, ... kept rows plus independent noise of the request's law.
 
         Privacy: sensitivity one person, in one cell.
-        Raises: UsageError where the unit is a row, BudgetError when the charge passes the budget.
+        Raises: UsageError where the unit is a row, else as `quantiles`.
         """
         (place,) = self._paid([request], label)
         assert self.persons is not None
@@ -104,8 +105,8 @@ class DataMerchant:
         """The values of each column whose noisy count reaches the threshold, sorted; the heaviest where they are many.
 
         Privacy: sensitivities of a marginal, and the request's delta; cutting to ``most`` is post-processing.
-        Raises: UsageError at delta 0, BudgetError when the charges together pass the budget or the part of delta set
-            apart (nothing is then looked at).
+        Raises: UsageError at delta 0, BudgetError when the charges together pass the part of delta set apart, else as
+            `quantiles`.
         """
         neighbors = self.ledger.budget.neighbors
         bars = [threshold(request.law, request.delta, neighbors) for request in requests]
@@ -114,7 +115,9 @@ class DataMerchant:
         for request, bar, place in zip(requests, bars, places, strict=True):
             self.progress(label, None)
             told: list[tuple[str, int]] = []
-            for names, exact in self.texts.texts(request.column):
+            blocks = iter(self.texts.texts(request.column))
+            while (block := sealed("the texts could not be counted", partial(next, blocks, None))) is not None:
+                names, exact = block
                 counts = self._noisy(exact, request.law)
                 told += [(names[i], int(counts[i])) for i in np.flatnonzero(counts >= bar).tolist()]
                 told = heaviest(told, request.most)
@@ -130,6 +133,8 @@ class DataMerchant:
         return tuple(answers)
 
     def _paid(self, requests: Sequence[PurchaseRequest], label: str) -> range:
+        for request in requests:
+            require_drawable(request.law)
         budget = self.ledger.budget
         return self.ledger.spend(
             [purchase_charge(request, label, budget.neighbors, budget.account) for request in requests]

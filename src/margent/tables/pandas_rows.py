@@ -64,10 +64,17 @@ def _declared(frame: pd.DataFrame, wanted: tuple[str, ...]) -> pa.Schema:
         try:
             fields.append(pa.field(name, _column(column.iloc[:0]).type))
         except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-            faults.append(Fault(name, f"columns of dtype {column.dtype.name} cannot be read: convert it first"))
+            faults.append(Fault(name, f"columns of dtype {_shown(column.dtype)} cannot be read: convert it first"))
     if faults:
         raise SchemaError(faults, "the DataFrame")
     return pa.schema(fields)
+
+
+def _shown(dtype: Any) -> str:
+    """A dtype as a message may name it: the value that a sparse one leaves out is a cell."""
+    import pandas as pd
+
+    return f"Sparse[{dtype.subtype}]" if isinstance(dtype, pd.SparseDtype) else str(dtype.name)
 
 
 def _batch(columns: list[pa.Array], names: tuple[str, ...]) -> pa.RecordBatch:
