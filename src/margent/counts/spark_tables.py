@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.kernel import MAX_CELLS, Tally
+from margent.counts.kernel import Tally
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.read import schema_from_json
@@ -202,4 +202,4 @@ def _read_request(text: str) -> tuple[Domain, list[Clique], dict[str, Merge], in
     document = json.loads(text)
     domain = Domain(tuple(document["names"]), tuple(document["sizes"]))
     merges = {name: Merge(merge["column"], tuple(merge["groups"])) for name, merge in document["merges"].items()}
-    return domain, [tuple(clique) for clique in document["cliques"]], merges, int(document.get("maxCells", MAX_CELLS))
+    return domain, [tuple(clique) for clique in document["cliques"]], merges, int(document["maxCells"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from margent.errors import MargentError, TableError, UsageError
 from margent.tables.spark_forms import Form
-from margent.tables.spark_pieces import FAULT_PLACE, PIECES, Piece, TaskFault, pieces, sound
+from margent.tables.spark_pieces import FAULT, FAULT_PLACE, PIECES, Piece, TaskFault, pieces, sound
 from margent.version import VERSION
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def _probed(version: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         for _ in batches:
             pass
         if version != VERSION:
-            yield Piece("fault", FAULT_PLACE, f"version {VERSION}".encode())
+            yield Piece(FAULT, FAULT_PLACE, f"version {VERSION}".encode())
 
     return pieces(work)
 
