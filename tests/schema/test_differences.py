@@ -298,6 +298,15 @@ def test_json_and_any_declaration_that_is_accepted_works(
         assert codec.encode(decoded.to_batches()[0])[1].tolist() == codes[:, 1].tolist()
 
 
+def test_differences_may_reach_to_the_end_of_the_last_year_of_zones() -> None:
+    zoned = {"timeZone": "Europe/Berlin"}
+    base = MOMENT | {"margent": MOMENT["margent"] | zoned}
+    base["constraints"] = {"minimum": "2300-06-01T00:00:00", "maximum": "2300-12-01T00:00:00"}
+    assert schema_of(base, stay(high=20, kind="datetime", block=zoned))
+    with pytest.raises(SchemaError, match="reach beyond the years 1800 to 2300"):
+        schema_of(base, stay(high=40, kind="datetime", block=zoned))
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

@@ -83,12 +83,12 @@ class DateCells:
     @cached_property
     def _tokens(self) -> Mapping[int, int]:
         """Positions that are missing tokens (closed lists and spikes aside), and their codes."""
-        first = self.layout.values + len(self.layout.special)
+        first = self.layout.first_missing
         return {int(position): code for position, code in self.layout.points.items() if code >= first}
 
     @cached_property
     def _lookup(self) -> TextLookup:
-        first = self.layout.values + len(self.layout.special)
+        first = self.layout.first_missing
         return TextLookup({text: code for text, code in self.layout.texts.items() if code >= first})
 
 
@@ -158,7 +158,7 @@ class DifferenceWriter:
         layout, field = self.layout, self.layout.field
         assert layout.differences is not None
         assert field.relative_to is not None
-        own = codes < layout.values + len(layout.special)
+        own = codes < layout.first_missing
         units = self._units(np.where(own, codes, 0), row_words(seed, field.name, first_row, codes.size))
         present = own & bases[1]
         base, units, unit = np.where(present, bases[0], 0), np.where(present, units, 0), field.relative_to.unit
@@ -198,9 +198,9 @@ class DifferenceWriter:
         positions, present = dates
         if not text:
             return pc.if_else(pa.array(present), self.axis.arrow(positions), pa.scalar(None, self.arrow_type))
-        first = self.layout.values + len(self.layout.special)
         tokens = [cell[0].text for cell in self.layout.missing] or [""]
-        others = pa.array(tokens, pa.string()).take(pa.array(np.clip(codes - first, 0, len(tokens) - 1)))
+        places = np.clip(codes - self.layout.first_missing, 0, len(tokens) - 1)
+        others = pa.array(tokens, pa.string()).take(pa.array(places))
         return pc.if_else(pa.array(present), self.axis.texts(positions), others)
 
 

@@ -71,7 +71,7 @@ class ColumnWriter:
             return self._texts(codes, own, self.values.axis.texts(indices))
         if self._special_values is None:
             column = self._texts(codes, own, self.values.axis.texts(indices))
-            return pc.if_else(pa.array(codes < layout.values + len(layout.special)), column, None)
+            return pc.if_else(pa.array(codes < layout.first_missing), column, None)
         return self._typed(codes, own, self.values.axis.arrow(indices))
 
     def indices(

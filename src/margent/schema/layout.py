@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from margent.schema.bins import Cuts, bin_of, cut
 from margent.schema.differences import difference_field
+from margent.schema.formats import BLANKS
 from margent.schema.parts import Field, ListedValue, MissingToken, Scalar, SpecialCode
-from margent.schema.positions import BLANKS, Position, cell_position, scalar_position
+from margent.schema.positions import Position, cell_position, scalar_position
 
 MissingCell = tuple[MissingToken, ...]
 
@@ -46,12 +47,17 @@ class Layout:
     @property
     def size(self) -> int:
         """Number of codes."""
-        return self.values + len(self.special) + len(self.missing) + (self.unlisted is not None)
+        return self.first_missing + len(self.missing) + (self.unlisted is not None)
+
+    @property
+    def first_missing(self) -> int:
+        """The code of the first missing cell, where there is one: values and special codes come before."""
+        return self.values + len(self.special)
 
     @property
     def null(self) -> int:
         """The code of a null in a typed column: the first missing cell, or that of unreadable cells."""
-        return self.values + len(self.special) if self.missing else self.fallback
+        return self.first_missing if self.missing else self.fallback
 
     def code_of(self, text: str) -> int | None:
         """The code of a cell's text, or None where it cannot be read or is not in the closed list."""

@@ -13,14 +13,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from margent.schema.formats import Moment, TimeFormat, parse_iso, time_format
+from margent.schema.formats import BLANKS, Moment, TimeFormat, parse_iso, time_format
 from margent.schema.parts import FieldType, Scalar, Spelling
 from margent.schema.strict_json import kind_of
 from margent.schema.zones import DAY, instant_of_wall, zone_named
 
 Position = int | Fraction
 
-BLANKS = " \t\r\n\v\f"
 BEYOND = 10**40
 """Stands for every number of larger size, so that a cell such as 1e999999999 costs nothing."""
 _TINY = Fraction(1, 10**40)

@@ -14,6 +14,8 @@ from functools import cache, cached_property
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86400
+FIRST_DAY, LAST_DAY = -719162, 2932896
+"""0001-01-01 and 9999-12-31 as days since 1970: those that the calendar knows."""
 ZONE_YEARS = (1800, 2300)
 """Bounds of a datetime field in a zone with clock changes must lie in these years."""
 
