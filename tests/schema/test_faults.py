@@ -76,7 +76,7 @@ def test_all_faults_at_once_each_with_its_pointer() -> None:
         ({"margent": {"special": ["1e30"]}}, "/margent/special/0", "too large"),
         ({"missingValues": ["-9.0"], "margent": {"special": ["-9"]}}, "/missingValues", "cannot be both"),
         ({"missingValues": ["", ""]}, "/missingValues/1", "listed twice"),
-        ({"missingValues": [3]}, "/missingValues", "expected texts"),
+        ({"missingValues": [3]}, "/missingValues", "entry 0: expected a text"),
         ({"margent": {"unlisted": "x"}}, "/margent/unlisted", "expected"),
         ({"margent": {"unlisted": {"to": "x"}}}, "/margent/unlisted/to", "not one of the field's own"),
         ({"margent": {"role": "key"}}, "/margent/role", "must be one of"),

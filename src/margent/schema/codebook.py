@@ -94,7 +94,7 @@ def _entries(content: bytes, faults: list[Fault]) -> list[_Entry]:
             faults.append(Fault(where, "has no name; the first line of a column needs one"))
             continue
         else:
-            current.cells |= {key: cell for key, cell in cells.items() if cell and key not in ("name",)}
+            current.cells |= {key: cell for key, cell in cells.items() if cell and key != "name"}
         faults += _add_codes(current, cells, where)
     return list(entries.values())
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 Clique = tuple[str, ...]
 """A sorted tuple of distinct column names: the columns that one marginal counts together."""
@@ -58,6 +59,9 @@ class Merge:
     def size(self) -> int:
         """How many groups the column's codes are merged into."""
         return max(self.groups, default=-1) + 1
+
+
+NO_MERGES: Mapping[str, Merge] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
