@@ -308,7 +308,7 @@ sys.path.insert(0, {folder!r})
 from table_schemas import names_only
 from margent.tables.source import open_table
 from margent.tables.frames import to_kind
-from margent.tables.write import write_whole
+from margent.tables.write import write_table
 table = pa.Table.from_arrays([pa.nulls(3, pa.int64())], names=["a"])  # pa.array would import pandas itself
 with open_table(table, names_only("a")) as source:
     assert len(list(source.batches())) == 1
@@ -317,7 +317,7 @@ with open_table(table.to_reader(), names_only("a")) as source:
 assert to_kind(table, "pyarrow") is table
 for kind in ("csv", "parquet", "feather"):
     path = Path(sys.argv[1]) / f"t.{{kind}}"
-    write_whole(path, kind, iter([table.cast(pa.schema([("a", pa.string())]))]))
+    write_table(path, kind, iter([table.cast(pa.schema([("a", pa.string())]))]))
     with open_table(path, names_only("a")) as source:
         assert sum(batch.num_rows for batch in source.batches()) == 3
 print(sorted({{"pandas", "polars", "duckdb"}} & set(sys.modules)))

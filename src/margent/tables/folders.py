@@ -238,7 +238,9 @@ def _reader(
     if kind not in TEXT_KINDS:
         return lambda: columnar_batches(part.path, kind, inside, listed)
     # Where no column of the file is wanted one is read all the same, for the number of its records.
-    file = TextFile(Snapshot.of(part.path, part.shown), kind, options, header.names, inside or header.names[:1], header.body)
+    file = TextFile(
+        Snapshot.of(part.path, part.shown), kind, options, header.names, inside or header.names[:1], header.body
+    )
     return file.batches
 
 

@@ -99,19 +99,19 @@ def _column(series: pd.Series[Any]) -> pa.Array:
         return _column(series.sparse.to_dense())
     objects = isinstance(dtype, np.dtype | pd.PeriodDtype) and dtype.kind == "O"
     if objects or (isinstance(dtype, pd.StringDtype) and dtype.storage == "python"):
-        return pa.array([cell_text(cell) for cell in series.astype(object)], type=pa.large_binary())
+        return pa.array([_cell_text(cell) for cell in series.astype(object)], type=pa.large_binary())
     array = pa.array(series, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     return array
 
 
-def cell_text(cell: Any) -> bytes | None:
+def _cell_text(cell: Any) -> bytes | None:
     """The text of one Python object as a CSV would hold it, or None where it is missing.
 
     Privacy: private; never raises, and depends on this cell alone.
 
-    >>> [cell_text(cell) for cell in ("é", 12, 12.0, 0.5, True, float("nan"), None, ["a", "list"])]
+    >>> [_cell_text(cell) for cell in ("é", 12, 12.0, 0.5, True, float("nan"), None, ["a", "list"])]
     [b'\\xc3\\xa9', b'12', b'12', b'0.5', b'true', None, None, b'\\xff']
     """
     try:

@@ -25,9 +25,8 @@ class TableSource(Protocol):
 
     Shapes: ``columns`` are the table's own, in its order. A batch has the columns that the schema reads, in
     the schema's order, and at most 65,536 rows. From text every column is raw bytes (``binary``), null where
-    a malformed record leaves it absent. From typed containers columns keep their type, except that extension
-    types become what they store, run-end encoded columns are decoded, and
-    bytes and views become large strings.
+    a malformed record leaves it absent. From typed containers columns keep their type, except that extension types
+    become what they store, run-end encoded columns are decoded, and bytes and views become large strings.
     Privacy: private rows.
     """
 
