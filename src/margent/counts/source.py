@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.kernel import MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
+from margent.counts.kernel import MAX_CELLS, Codes, Tally, checked_cells
 from margent.counts.spreading import spread
 from margent.errors import sealed
 from margent.machine import block_rows
 from margent.machine import threads as machine_threads
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 
 if TYPE_CHECKING:
     import pyarrow as pa

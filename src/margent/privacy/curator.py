@@ -28,9 +28,9 @@ from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian, discrete_laplace, require_drawable
 from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charges, score_charge, score_units
-from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
+from margent.privacy.requests import ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
 from margent.progress import Progress, silent
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
