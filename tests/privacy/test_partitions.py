@@ -23,7 +23,7 @@ from margent.privacy.brackets import discrete_gaussian_law
 from margent.privacy.laws import Gaussian, Laplace
 from margent.privacy.ledger import Ledger
 from margent.privacy.merchant import DataMerchant
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.partitions import delta_used, tail, threshold
 from margent.privacy.purchases import OpenSetRequest, QuantilesRequest, purchase_charge
 from margent.privacy.queries import marginal_sensitivity_squared
@@ -94,14 +94,14 @@ def test_more_rows_of_a_person_raise_it() -> None:
     bars = [threshold(law, delta, Neighbors("add-remove", rows)) for rows in (1, 2, 4, 8)]
     assert bars == sorted(bars)
     assert bars[-1] >= bars[0] + 7
-    assert bars[0] == threshold(law, delta, ONE_RECORD) == threshold(law, delta, Neighbors("replace"))
+    assert bars[0] == threshold(law, delta, Neighbors()) == threshold(law, delta, Neighbors("replace"))
 
 
 def test_at_delta_0_nothing_can_be_told() -> None:
     with pytest.raises(UsageError, match="one person's alone"):
-        threshold(Gaussian(Fraction(100)), Fraction(0), ONE_RECORD)
+        threshold(Gaussian(Fraction(100)), Fraction(0), Neighbors())
     with pytest.raises(UsageError, match="delta above 0"):
-        threshold(Laplace(Fraction(10)), Fraction(1, 10), ONE_RECORD)
+        threshold(Laplace(Fraction(10)), Fraction(1, 10), Neighbors())
 
 
 class Rows:
@@ -134,7 +134,7 @@ def asked(most: int = 100, budget: Budget = BUDGET) -> OpenSetRequest:
     return OpenSetRequest("x", law, budget.delta_for_atoms, most)
 
 
-BAR = threshold(asked().law, BUDGET.delta_for_atoms, ONE_RECORD)
+BAR = threshold(asked().law, BUDGET.delta_for_atoms, Neighbors())
 
 
 def test_told_are_names_at_the_threshold_sorted_and_nothing_of_the_others() -> None:
@@ -223,7 +223,9 @@ def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
     assert seller.charges == ()
 
 
-@pytest.mark.parametrize("neighbors", [ONE_RECORD, Neighbors("replace"), *(Neighbors("add-remove", k) for k in (2, 4))])
+@pytest.mark.parametrize(
+    "neighbors", [Neighbors(), Neighbors("replace"), *(Neighbors("add-remove", k) for k in (2, 4))]
+)
 def test_registered_sensitivities_are_reached_and_never_passed(neighbors: Neighbors) -> None:
     """Counts of three texts (or cells of a grid) over all small tables: the largest change between neighbors."""
     budget = Budget(1, "1e-6", relation=neighbors.relation, delta_for_atoms="1e-7", person_rows=neighbors.person_rows)
