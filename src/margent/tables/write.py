@@ -52,16 +52,6 @@ def write_table(
         raise TableError(f"{path}: cannot be written: {error.strerror or 'input/output error'}") from None
 
 
-def kind_of_name(name: str) -> str:
-    """The kind of file that a name tells, and Parquet where it tells none: what is written of such a table.
-
-    >>> kind_of_name("people.CSV.gz"), kind_of_name("people")
-    ('csv.gz', 'parquet')
-    """
-    kinds = [kind for kind, suffix in FILE_SUFFIXES.items() if name.lower().endswith(suffix)]
-    return kinds[0] if kinds else "parquet"
-
-
 def _again(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:
     yield first
     yield from rest
