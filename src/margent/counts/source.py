@@ -123,7 +123,7 @@ class StreamedCounts:
         groups: list[list[Clique]] = []
         held = self.cells_at_once
         for clique, size in zip(cliques, sizes, strict=True):
-            if held + size > self.cells_at_once or not groups:
+            if held + size > self.cells_at_once:
                 groups.append([])
                 held = 0
             groups[-1].append(clique)

@@ -48,11 +48,11 @@ def schema_as_sent(schema: Schema) -> str:
     '{\\n "fields":'
     """
     text = schema_text(schema)
-    assert sent_schema(text) == schema, "a schema that is sent reads back as itself"
+    assert _sent_schema(text) == schema, "a schema that is sent reads back as itself"
     return text
 
 
-def sent_schema(text: str) -> Schema:
+def _sent_schema(text: str) -> Schema:
     """The schema that was sent."""
     return schema_from_json(parse_strict(text.encode(), "the schema"))
 
@@ -60,7 +60,7 @@ def sent_schema(text: str) -> Schema:
 @cache
 def codec_of(text: str) -> Codec:
     """The codec of a schema that was sent; a worker makes it once."""
-    return Codec(sent_schema(text))
+    return Codec(_sent_schema(text))
 
 
 def coded_rows(text: str, form: Form, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

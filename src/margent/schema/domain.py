@@ -68,7 +68,7 @@ NO_MERGES: Mapping[str, Merge] = MappingProxyType({})
 class Domain:
     """Ordered columns with the number of codes of each; sizes are Python integers and never overflow.
 
-    Shapes: ``names`` and ``sizes`` have one entry a modelled column (d of them).
+    Shapes: ``names`` and ``sizes`` have one entry a modeled column (d of them).
     Privacy: none: a function of the schema.
 
     >>> domain = Domain(("sex", "age"), (2, 100))
