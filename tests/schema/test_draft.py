@@ -130,6 +130,11 @@ odd,,,,,,,
     }
 
 
+def test_a_codebook_asks_for_bins_where_whole_numbers_are_many(tmp_path: Path) -> None:
+    draft = draft_from_codebook(codebook(tmp_path, "name,type,minimum,maximum\nage,int,0,110\nincome,int,0,50000\n"))
+    assert [todo.pointer for todo in draft.todos] == ["/margent/unit", "/fields/1/margent/bins"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -16,6 +16,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.draft import Draft, bounded_field, drafted
+from margent.schema.imports.facts import wanted_bins
 from margent.schema.imports.lines import delimiter_of
 from margent.schema.parts import FIELD_TYPES, TYPE_WORDS, Spelling
 from margent.schema.positions import declared_scalar
@@ -126,8 +127,9 @@ def _field(entry: _Entry, faults: list[Fault]) -> dict[str, Any]:
         made = {"name": name, "type": kind}
     else:
         low, high = (_scalar(kind, entry, key, faults) for key in ("minimum", "maximum"))
-        block = {"bins": TODO} if kind in ("number", "date", "datetime", "time") else {}
-        made = bounded_field(name, kind, low, high, **block)
+        made = bounded_field(name, kind, low, high)
+        if wanted_bins(TYPE_WORDS[kind], made):
+            made["margent"] = {"bins": TODO}
     if entry.cells.get("missing"):
         made["missingValues"] = entry.cells["missing"].split("|")
     if entry.cells.get("description"):

@@ -150,7 +150,7 @@ def _scalar(kind: FieldType, raw: Any) -> Any:
 
 
 def wanted_bins(kind: FieldType, made: Mapping[str, Any]) -> str | None:
-    """Whether the bins have to be asked for: always for numbers and moments, and for many whole numbers."""
+    """A question where the bins have to be asked for: always for numbers and moments, and for many whole numbers."""
     if kind in _BINNED:
         return TODO
     bounds = [made["constraints"][key] for key in ("minimum", "maximum")]
