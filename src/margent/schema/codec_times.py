@@ -101,11 +101,7 @@ class TimeAxis:
             return walls % DAY
         if self.field.type == "yearmonth":
             return _months(walls // DAY)
-        if self._zone is None or utc:
-            return walls
-        offsets = np.array(self._zone.offsets, dtype=np.int64)
-        changes = np.array(self._zone.walls, dtype=np.int64)
-        return walls - offsets[np.searchsorted(changes, walls, side="right")]
+        return walls if self._zone is None or utc else self._zone.instants_of(walls)
 
     def regions_of_typed(self, column: Any, ruler: Landmarks) -> Regions | None:
         """Regions of typed cells (nulls: any), or None where the column is to be read as text."""
@@ -145,9 +141,7 @@ class TimeAxis:
             walls = positions * DAY if self.field.type == "date" else positions
         offsets = None
         if self._zone is not None:
-            table = np.array(self._zone.offsets, dtype=np.int64)
-            changes = np.array(self._zone.changes, dtype=np.int64)
-            offsets = table[np.searchsorted(changes, positions, side="right")]
+            offsets = self._zone.offsets_at(positions)
             walls = walls + offsets
         pieces = [*_written(written, walls, offsets)]
         if offsets is not None and own is None:
