@@ -182,7 +182,7 @@ def _typed(layout: Layout, cell: Any) -> Any:
     """The value that a text in a mapping stands for: keys of JSON objects and cells of files are always texts."""
     if not isinstance(cell, str) or cell in layout.texts or layout.field.type not in ("integer", "year"):
         return cell
-    body = cell[1:] if cell.startswith("-") else cell
+    body = cell.removeprefix("-")
     return int(cell) if body.isascii() and body.isdigit() and len(body) < 20 else cell
 
 
