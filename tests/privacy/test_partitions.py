@@ -26,7 +26,7 @@ from margent.privacy.merchant import DataMerchant
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.partitions import delta_used, tail, threshold
 from margent.privacy.purchases import OpenSetRequest, QuantilesRequest, purchase_charge
-from margent.privacy.queries import marginal_sensitivity_squared
+from margent.privacy.queries import marginal_law, marginal_sensitivity_squared
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain
 from margent.schema.open_values import admissible
@@ -248,9 +248,11 @@ def test_registered_sensitivities_are_reached_and_never_passed(neighbors: Neighb
 
 def test_quantiles_are_the_counts_of_the_grid() -> None:
     schema = Schema([Integer("x", 0, 99, bins={"quantiles": 3, "grid": 10})], unit="row")
-    source = StreamedCounts(Rows(["5", "15", "15", "99", "", "200", "?"]), Codec(grid_schema(schema)))
-    ledger = Ledger(BUDGET)
+    rows, ledger = Rows(["5", "15", "15", "99", "", "200", "?"]), Ledger(BUDGET)
+    source = StreamedCounts(rows, Codec(grid_schema(schema)))
     seller = DataMerchant(source, CountedTexts(Rows([]), {}), ledger, noise=no_noise)
-    (answer,) = seller.quantiles([QuantilesRequest("x", asked().law)], label="bins")
-    assert answer.counts.tolist() == [1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2]
-    assert [charge.query for charge in ledger.charges] == ["quantiles"]
+    louder = marginal_law(BUDGET.total / 4, BUDGET.neighbors, BUDGET.account)
+    answers = seller.quantiles([QuantilesRequest("x", louder)] * 2, label="bins")
+    assert [answer.counts.tolist() for answer in answers] == [[1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2]] * 2
+    assert [charge.query for charge in ledger.charges] == ["quantiles"] * 2
+    assert rows.passes == 1

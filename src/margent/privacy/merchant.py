@@ -81,14 +81,14 @@ class DataMerchant:
             (nothing is then charged or looked at).
         """
         places = self._paid(requests, label)
-        answers = []
+        assert self.grids is not None
         self.progress(label, None)
-        for request, place in zip(requests, places, strict=True):
-            assert self.grids is not None
-            (exact,) = sealed("the rows could not be counted", partial(self.grids.count, [(request.column,)]))
-            counts = self._noisy(exact, request.law)
-            answers.append(Quantiles(request.column, counts, request.law.variance, place))
-        return tuple(answers)
+        asked = partial(self.grids.count, [(request.column,) for request in requests])
+        tables = sealed("the rows could not be counted", asked)
+        return tuple(
+            Quantiles(request.column, self._noisy(exact, request.law), request.law.variance, place)
+            for request, exact, place in zip(requests, tables, places, strict=True)
+        )
 
     def sizes(self, request: SizesRequest, *, label: str) -> Sizes:
         """The numbers of persons with 1, 2, ... kept rows plus independent noise of the request's law.
