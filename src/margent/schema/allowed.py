@@ -135,10 +135,3 @@ class StructuralZeros:
             table = np.expand_dims(table, tuple(axis for axis, name in enumerate(clique) if name not in own))
             found = table if found is None else found & table
         return found
-
-    def holds(self, codes: Mapping[str, Integers], rows: int) -> Truth:
-        """Which rows obey every rule: ``codes[name]`` has one code a row."""
-        good = np.ones(rows, dtype=np.bool_)
-        for factor in self.factors:
-            good &= factor.holds([codes[name] for name in factor.columns])
-        return good

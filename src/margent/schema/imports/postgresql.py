@@ -10,8 +10,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.imports.facts import ColumnFacts
-from margent.schema.imports.imported import Imported, imported
-from margent.schema.imports.sdv import chosen_table
+from margent.schema.imports.imported import Imported, chosen_table, imported
 from margent.schema.imports.sql_checks import Said, read_check
 from margent.schema.imports.sql_tables import SqlColumn, SqlFile, SqlTable
 from margent.schema.imports.sql_tokens import Token, sql_statements
