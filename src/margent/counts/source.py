@@ -45,6 +45,28 @@ class CountSource(Protocol):
         ...
 
 
+class TextSource(Protocol):
+    """Answers with exact counts of texts, some at a time; nothing else knows which texts a table holds.
+
+    Privacy: exact and private; asked by the merchant, after the charge.
+    """
+
+    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
+        """Every text of the column that could be kept, once, with its number of records."""
+        ...
+
+
+class PersonSource(Protocol):
+    """Answers with the exact numbers of persons by their kept rows.
+
+    Privacy: exact and private; asked by the merchant, after the charge.
+    """
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many persons have 1, 2, ... kept rows."""
+        ...
+
+
 class Batches(Protocol):
     """What is needed of a table: the same rows in every pass, some tens of thousands at a time."""
 

@@ -6,15 +6,14 @@ facts, spends (all of it or nothing), and only then looks. A text leaves only if
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.source import CountSource
+from margent.counts.source import CountSource, PersonSource, TextSource
 from margent.errors import sealed
 from margent.privacy import curator as door
 from margent.privacy.charge import Charge
@@ -26,28 +25,6 @@ from margent.privacy.partitions import threshold
 from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, SizesRequest, purchase_charge
 from margent.progress import Progress, silent
 from margent.transcript import OpenValues, Quantiles, Sizes
-
-
-class TextSource(Protocol):
-    """Answers with exact counts of texts, some at a time; nothing else knows which texts a table holds.
-
-    Privacy: exact and private.
-    """
-
-    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
-        """Every text of the column that could be kept, once, with its number of records."""
-        ...
-
-
-class PersonSource(Protocol):
-    """Answers with the exact numbers of persons by their kept rows.
-
-    Privacy: exact and private.
-    """
-
-    def sizes(self) -> NDArray[np.int64]:
-        """How many persons have 1, 2, ... kept rows."""
-        ...
 
 
 @dataclass(frozen=True)
