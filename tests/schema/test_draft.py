@@ -141,6 +141,8 @@ def test_a_codebook_asks_for_bins_where_whole_numbers_are_many(tmp_path: Path) -
         ("", "header"),
         ("age,int\n", "header"),
         ("name,typ\nage,int\n", "did you mean 'type'"),
+        ("name,type,,\nage,int,,\n", "'' is unknown or doubled"),
+        ("name,Name\nage,int\n", "'name' is unknown or doubled"),
         ("name,type\nage,elephant\n", "'elephant' is not one of"),
         ("name,values,labels\nsex,F|M,female\n", "2 values and 1 labels"),
         ("name,type\n,int\n", "no name"),
