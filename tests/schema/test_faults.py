@@ -73,6 +73,7 @@ def test_all_faults_at_once_each_with_its_pointer() -> None:
         ({"margent": {"special": ["7", "7.0"]}}, "/margent/special", "same value"),
         ({"margent": {"special": [""]}}, "/margent/special/0", "is blank"),
         ({"margent": {"special": [7]}}, "/margent/special", "must be texts"),
+        ({"margent": {"special": [{"value": "-9", "lable": "?"}]}}, "/margent/special/0/lable", "did you mean 'label'"),
         ({"margent": {"special": ["1e30"]}}, "/margent/special/0", "too large"),
         ({"missingValues": ["-9.0"], "margent": {"special": ["-9"]}}, "/missingValues", "cannot be both"),
         ({"missingValues": ["", ""]}, "/missingValues/1", "listed twice"),

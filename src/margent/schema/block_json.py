@@ -134,9 +134,13 @@ def read_special(block: Members) -> tuple[SpecialCode, ...]:
     if isinstance(given, Mapping):
         pairs = list(given.items())
     elif isinstance(given, list | tuple):
-        pairs = [
-            (item.get("value"), item.get("label")) if isinstance(item, Mapping) else (item, None) for item in given
-        ]
+        inner, pairs = block.inner(key, {}), []
+        for place, item in enumerate(given):
+            if isinstance(item, Mapping):
+                inner.inner(place, item).refuse_unknown(("value", "label"), {})
+                pairs.append((item.get("value"), item.get("label")))
+            else:
+                pairs.append((item, None))
     else:
         block.fault(key, f"expected a list of texts, or an object text -> label, found {kind_of(given)}")
         return ()
