@@ -36,7 +36,8 @@ from margent.synthesizers.blocks import DrawnRecords
 from margent.synthesizers.descending import DescentSettings, descend, targets_of
 from margent.synthesizers.descent import Descent, DescentModel
 from margent.synthesizers.shares import Share
-from margent.tables.write import TEXT_KINDS, write_table
+from margent.tables.options import TEXT_KINDS
+from margent.tables.write import write_table
 
 Records = NDArray[np.int32]
 

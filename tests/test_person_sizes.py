@@ -18,7 +18,7 @@ from margent.cli import run
 from margent.collectors.purchases import purchases_of
 from margent.errors import SchemaError, UsageError
 from margent.postprocessing.persons import apportioned, person_ids
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.purchases import SizesRequest, purchase_charge
 from margent.privacy.replay_purchases import ReplayMerchant
 from margent.release.measurements import measurement_files
@@ -114,7 +114,7 @@ def test_the_price_is_that_of_one_cell_however_many_rows_are_kept() -> None:
     charges = [purchase_charge(SizesRequest("id", law), "x", Neighbors("add-remove", k), account) for k in (1, 50)]
     assert {charge.sensitivity_squared for charge in charges} == {1}
     assert charges[0].cost == charges[1].cost == account.gaussian_cost(Fraction(1), law.scale_squared)
-    for neighbors in (ONE_RECORD, Neighbors("replace")):
+    for neighbors in (Neighbors(), Neighbors("replace")):
         with pytest.raises(UsageError, match="person is protected"):
             purchase_charge(SizesRequest("id", law), "x", neighbors, account)
 

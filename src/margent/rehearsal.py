@@ -18,7 +18,8 @@ from margent.schema.fields import Schema
 from margent.schema.settled import planned
 from margent.schema.write import schema_to_json
 from margent.stream import Stream
-from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS, write_table
+from margent.tables.options import FILE_SUFFIXES, TEXT_KINDS
+from margent.tables.write import write_table
 
 if TYPE_CHECKING:
     from margent.synthesizers.rules import RecordRules

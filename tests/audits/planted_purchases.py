@@ -12,7 +12,7 @@ import pytest
 
 from margent.privacy import merchant, partitions, purchases
 from margent.privacy.laws import Law
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.transcript import OpenValues
 from tests.audits import gates_purchases as gates
 
@@ -72,12 +72,12 @@ def others_together(patch: pytest.MonkeyPatch) -> None:
 
 
 def ignoring_persons(law: Law, delta: Fraction, neighbors: Neighbors) -> int:
-    return partitions.threshold(law, delta, ONE_RECORD)
+    return partitions.threshold(law, delta, Neighbors())
 
 
 def all_rows_in_one(law: Law, delta: Fraction, neighbors: Neighbors) -> int:
     """Not every split: a person's rows may also be in as many values."""
-    return neighbors.unit_rows - 1 + partitions.threshold(law, 3 * delta, ONE_RECORD)
+    return neighbors.unit_rows - 1 + partitions.threshold(law, 3 * delta, Neighbors())
 
 
 BUGS: tuple[tuple[str, Gate, Plant], ...] = (

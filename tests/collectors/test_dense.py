@@ -17,7 +17,7 @@ from margent.counts.source import CodedCounts
 from margent.errors import UsageError
 from margent.privacy.curator import DataCurator, GaussianNoise
 from margent.privacy.ledger import Ledger
-from margent.privacy.neighbors import ONE_RECORD
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian
 from margent.privacy.queries import score_sensitivity_squared
 from margent.progress import silent
@@ -107,7 +107,7 @@ def test_scores_are_priced_for_the_whole_vector() -> None:
     charge = made.charges[scores.charge]
     assert scores.kind == charge.query == "independence"
     assert len(scores.cliques) == len(charge.cliques) == 6
-    assert charge.sensitivity_squared == score_sensitivity_squared("independence", 6, ONE_RECORD) == 6
+    assert charge.sensitivity_squared == score_sensitivity_squared("independence", 6, Neighbors()) == 6
     # Six scores of sensitivity 1 for a share rho: variance 6 / (2 rho), in records.
     assert float(scores.variance) == pytest.approx(6 / (2 * float(charge.cost)), rel=5e-3)
 

@@ -17,7 +17,7 @@ from margent.counts.source import CodedCounts
 from margent.errors import UsageError
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger
-from margent.privacy.neighbors import ONE_RECORD
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import score_sensitivity_squared
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain
@@ -158,7 +158,7 @@ def test_scores_are_priced_for_the_whole_vector() -> None:
     (scores,) = [answer for answer in made.answers if isinstance(answer, Scores)]
     charge = made.charges[scores.charge]
     assert len(scores.cliques) == 6
-    assert charge.sensitivity_squared == score_sensitivity_squared("indif", 6, ONE_RECORD)
+    assert charge.sensitivity_squared == score_sensitivity_squared("indif", 6, Neighbors())
     # Theorem 5: N(0, 8 m / rho) for a share rho, here in records (the floor to 1/256 adds 0.1 %).
     share = float(charge.cost)
     assert float(scores.variance) == pytest.approx(8 * 6 / share, rel=5e-3)

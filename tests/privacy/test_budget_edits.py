@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from margent.errors import BudgetError
 from margent.privacy import budget_store
 from margent.privacy.budget import Budget
-from margent.privacy.budget_chain import entry_text, read_entry, sealed
+from margent.privacy.budget_chain import entry_text, read_entry, seal_of
 from margent.privacy.budget_file import BudgetFile
 from tests.privacy.budget_entries import declaration, edited, reservation, run_id
 
@@ -51,7 +51,7 @@ def test_an_entry_forged_with_its_own_hash_is_seen_by_the_next(tmp_path: Path) -
     for _ in range(2):
         budget_store.reserve(path, reservation(Fraction(1, 4)))
     (seal, *_), text = budget_store.read(path)[1], entry_text(reservation(Fraction(1, 4), spent=Fraction(1, 4)))
-    edited(path, f"UPDATE entries SET body = '{text}', hash = '{sealed(seal, text)}' WHERE number = 2")
+    edited(path, f"UPDATE entries SET body = '{text}', hash = '{seal_of(seal, text)}' WHERE number = 2")
     with pytest.raises(BudgetError, match="entry 3: its hash or place differs"):
         budget_store.read(path)
     edited(path, "DELETE FROM entries WHERE number = 3")

@@ -22,7 +22,7 @@ from margent.privacy.curator import DataCurator
 from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
 from margent.privacy.logarithms import fixed_log
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import score_law, score_units
 from margent.privacy.replay import ReplayCurator
 from margent.privacy.requests import MOST_RECORDS, ChoiceRequest, Curator, PublicTables, ScoreKind, ScoreRequest
@@ -37,7 +37,7 @@ MOST = 8
 GRID = 256
 REPLACED = Neighbors("replace")
 PERSONS = [Neighbors("add-remove", rows) for rows in (1, 2, 3)]
-ALL = [ONE_RECORD, REPLACED, *PERSONS]
+ALL = [Neighbors(), REPLACED, *PERSONS]
 SIZES = (4, 2, 3)
 PAIRS = (("c0", "c1"), ("c0", "c2"), ("c1", "c2"))
 
@@ -77,7 +77,7 @@ def test_r_of_all_small_tables(every: AllTables) -> None:
         assert change <= score_units("r", neighbors), str(neighbors)
     if every.shape == (3, 3):
         # Added to n: at most 2n/(n+1), reached. Replaced: at most 3(n-1)/n; 2, half of what PrivSyn claims, is passed.
-        assert changes[ONE_RECORD] == GRID * 2 * (MOST - 1) / MOST
+        assert changes[Neighbors()] == GRID * 2 * (MOST - 1) / MOST
         assert 2 * GRID < changes[REPLACED] <= GRID * 3 * (MOST - 1) / MOST
 
 
@@ -204,7 +204,7 @@ def test_the_registered_sensitivity_covers_the_formula_and_the_rounding(records:
         assert mpmath.ceil(GRID * (delta + 2 * error)) <= units(records, binary) <= GRID * delta + 2 + 2**-6 * GRID
 
 
-@pytest.mark.parametrize("neighbors", [ONE_RECORD, *PERSONS], ids=str)
+@pytest.mark.parametrize("neighbors", [Neighbors(), *PERSONS], ids=str)
 def test_mutual_information_is_refused_where_the_number_of_records_is_private(neighbors: Neighbors) -> None:
     with pytest.raises(UsageError, match="no bounded sensitivity where the number of records is private"):
         score_units("mutual-information", neighbors, PublicTables(100))

@@ -18,7 +18,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.curator import DataCurator
 from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import SCORE_LATTICE, score_units
 from margent.privacy.requests import ChoiceRequest, ScoreRequest
 from margent.privacy.scores import majority
@@ -29,7 +29,7 @@ from tests.privacy.all_tables import AllTables, climbed
 MOST = 8
 REPLACED = Neighbors("replace")
 PERSONS = [Neighbors("add-remove", rows) for rows in (1, 2, 3)]
-ALL = [ONE_RECORD, REPLACED, *PERSONS]
+ALL = [Neighbors(), REPLACED, *PERSONS]
 
 
 def by_every_rule(table: NDArray[np.int64]) -> int:
@@ -122,7 +122,7 @@ def test_the_extreme_tables_reach_the_registered_sensitivity_of_f(rows: int) -> 
 def test_a_price_of_half_a_record_is_caught() -> None:
     """Planted: half of the true sensitivity."""
     every = AllTables((2, 2), MOST)
-    assert every.largest(every.values(majority), ONE_RECORD) > 1
+    assert every.largest(every.values(majority), Neighbors()) > 1
 
 
 def test_f_is_of_a_child_of_two_codes() -> None:

@@ -22,7 +22,7 @@ from margent.privacy.curator import DataCurator
 from margent.privacy.interactions import interaction_gain, interaction_of, interaction_sensitivity_squared
 from margent.privacy.laws import Gaussian, Laplace
 from margent.privacy.ledger import Ledger
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import interaction_law, marginal_law
 from margent.privacy.replay import ReplayCurator
 from margent.privacy.requests import MarginalRequest
@@ -34,7 +34,7 @@ from tests.privacy.all_tables import compositions
 from tests.synthesizers.made import schema_of
 
 SHAPES = [(2,), (4,), (2, 2), (2, 3), (3, 3), (2, 2, 2), (3, 2, 3)]
-ALL = [ONE_RECORD, Neighbors("replace"), *(Neighbors("add-remove", rows) for rows in (1, 2, 3))]
+ALL = [Neighbors(), Neighbors("replace"), *(Neighbors("add-remove", rows) for rows in (1, 2, 3))]
 
 
 def neighbors_of(table: NDArray[np.int64], neighbors: Neighbors) -> Iterator[NDArray[np.int64]]:
@@ -209,7 +209,7 @@ def test_a_completed_table_has_the_noisy_one_ways_and_less_noise_than_a_bought_o
     )
     assert table.interaction
     assert known.total == pytest.approx(2_000, abs=400)
-    law = marginal_law(Budget(epsilon=1).total / 5, ONE_RECORD, Budget(epsilon=1).account)
+    law = marginal_law(Budget(epsilon=1).total / 5, Neighbors(), Budget(epsilon=1).account)
     assert float(law.variance) / table.variance[0, 0] == pytest.approx(interaction_gain((3, 4)), rel=0.01)
     # The noise itself.
     exact = np.zeros((3, 4), dtype=np.int64)

@@ -11,7 +11,7 @@ from margent.errors import BudgetError, UsageError
 from margent.privacy.budget import Budget
 from margent.privacy.laws import Gaussian
 from margent.privacy.ledger import Ledger
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import marginal_charge
 from margent.privacy.requests import MarginalRequest
 
@@ -39,8 +39,8 @@ def test_what_no_mechanism_is_priced_for_is_refused(relation: str, rows: int, me
 
 
 def test_a_person_of_one_row_is_another_unit_than_a_row() -> None:
-    assert Neighbors("add-remove", 1) != ONE_RECORD
-    assert Neighbors("add-remove", 1).unit_rows == ONE_RECORD.unit_rows == 1
+    assert Neighbors("add-remove", 1) != Neighbors()
+    assert Neighbors("add-remove", 1).unit_rows == Neighbors().unit_rows == 1
     budget = Budget(1).protecting(1)
     charge = marginal_charge(REQUEST, "one-ways", budget.neighbors, budget.account)
     assert charge.neighbors == budget.neighbors
@@ -63,7 +63,7 @@ def test_a_budget_is_made_for_a_unit_once() -> None:
 
 
 def test_names_say_who_is_protected() -> None:
-    assert [str(each) for each in (ONE_RECORD, Neighbors("replace"), Neighbors("add-remove", 1))] == [
+    assert [str(each) for each in (Neighbors(), Neighbors("replace"), Neighbors("add-remove", 1))] == [
         "add or remove one record",
         "replace one record",
         "add or remove one person with at most 1 row",

@@ -16,18 +16,19 @@ from mpmath import mp
 from numpy.typing import NDArray
 
 from margent import Budget, Integer, Schema
-from margent.counts.source import StreamedCounts
+from margent.counts.source import CodedCounts, StreamedCounts
 from margent.counts.texts import CountedTexts
-from margent.errors import BudgetError, UsageError
+from margent.errors import BudgetError, MargentError, PlanError, UsageError
 from margent.privacy.brackets import discrete_gaussian_law
 from margent.privacy.laws import Gaussian, Laplace
 from margent.privacy.ledger import Ledger
 from margent.privacy.merchant import DataMerchant
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.partitions import delta_used, tail, threshold
 from margent.privacy.purchases import OpenSetRequest, QuantilesRequest, purchase_charge
-from margent.privacy.queries import marginal_sensitivity_squared
+from margent.privacy.queries import marginal_law, marginal_sensitivity_squared
 from margent.schema.codec import Codec
+from margent.schema.domain import Domain
 from margent.schema.open_values import admissible
 from margent.schema.settled import grid_schema
 from tests.privacy.exact_laws import exact_masses
@@ -93,14 +94,14 @@ def test_more_rows_of_a_person_raise_it() -> None:
     bars = [threshold(law, delta, Neighbors("add-remove", rows)) for rows in (1, 2, 4, 8)]
     assert bars == sorted(bars)
     assert bars[-1] >= bars[0] + 7
-    assert bars[0] == threshold(law, delta, ONE_RECORD) == threshold(law, delta, Neighbors("replace"))
+    assert bars[0] == threshold(law, delta, Neighbors()) == threshold(law, delta, Neighbors("replace"))
 
 
 def test_at_delta_0_nothing_can_be_told() -> None:
     with pytest.raises(UsageError, match="one person's alone"):
-        threshold(Gaussian(Fraction(100)), Fraction(0), ONE_RECORD)
+        threshold(Gaussian(Fraction(100)), Fraction(0), Neighbors())
     with pytest.raises(UsageError, match="delta above 0"):
-        threshold(Laplace(Fraction(10)), Fraction(1, 10), ONE_RECORD)
+        threshold(Laplace(Fraction(10)), Fraction(1, 10), Neighbors())
 
 
 class Rows:
@@ -133,7 +134,7 @@ def asked(most: int = 100, budget: Budget = BUDGET) -> OpenSetRequest:
     return OpenSetRequest("x", law, budget.delta_for_atoms, most)
 
 
-BAR = threshold(asked().law, BUDGET.delta_for_atoms, ONE_RECORD)
+BAR = threshold(asked().law, BUDGET.delta_for_atoms, Neighbors())
 
 
 def test_told_are_names_at_the_threshold_sorted_and_nothing_of_the_others() -> None:
@@ -199,7 +200,32 @@ def test_nothing_is_looked_at_before_it_is_paid_for() -> None:
         merchant(["a"]).open_sets([OpenSetRequest("x", asked().law, Fraction(0), 5)], label="x")
 
 
-@pytest.mark.parametrize("neighbors", [ONE_RECORD, Neighbors("replace"), *(Neighbors("add-remove", k) for k in (2, 4))])
+class Quoting:
+    """A source with a bug: it fails and quotes a cell."""
+
+    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
+        yield ["a"], np.array([BAR])
+        raise ValueError("could not count 'Zoë'")
+
+
+def test_a_fault_of_a_source_of_texts_keeps_its_text() -> None:
+    seller = DataMerchant(None, Quoting(), Ledger(BUDGET), noise=no_noise)
+    with pytest.raises(MargentError, match=r"^internal fault: the texts could not be counted \(ValueError\)") as caught:
+        seller.open_sets([asked()], label="x")
+    assert caught.value.__context__ is None
+
+
+def test_noise_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
+    domain = Domain(("x",), (3,))
+    seller = DataMerchant(CodedCounts([np.zeros(4, np.uint8)], domain), Quoting(), Ledger(BUDGET))
+    with pytest.raises(PlanError, match="64 bits"):
+        seller.quantiles([QuantilesRequest("x", Gaussian(Fraction(2**101)))], label="x")
+    assert seller.charges == ()
+
+
+@pytest.mark.parametrize(
+    "neighbors", [Neighbors(), Neighbors("replace"), *(Neighbors("add-remove", k) for k in (2, 4))]
+)
 def test_registered_sensitivities_are_reached_and_never_passed(neighbors: Neighbors) -> None:
     """Counts of three texts (or cells of a grid) over all small tables: the largest change between neighbors."""
     budget = Budget(1, "1e-6", relation=neighbors.relation, delta_for_atoms="1e-7", person_rows=neighbors.person_rows)
@@ -222,9 +248,11 @@ def test_registered_sensitivities_are_reached_and_never_passed(neighbors: Neighb
 
 def test_quantiles_are_the_counts_of_the_grid() -> None:
     schema = Schema([Integer("x", 0, 99, bins={"quantiles": 3, "grid": 10})], unit="row")
-    source = StreamedCounts(Rows(["5", "15", "15", "99", "", "200", "?"]), Codec(grid_schema(schema)))
-    ledger = Ledger(BUDGET)
+    rows, ledger = Rows(["5", "15", "15", "99", "", "200", "?"]), Ledger(BUDGET)
+    source = StreamedCounts(rows, Codec(grid_schema(schema)))
     seller = DataMerchant(source, CountedTexts(Rows([]), {}), ledger, noise=no_noise)
-    (answer,) = seller.quantiles([QuantilesRequest("x", asked().law)], label="bins")
-    assert answer.counts.tolist() == [1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2]
-    assert [charge.query for charge in ledger.charges] == ["quantiles"]
+    louder = marginal_law(BUDGET.total / 4, BUDGET.neighbors, BUDGET.account)
+    answers = seller.quantiles([QuantilesRequest("x", louder)] * 2, label="bins")
+    assert [answer.counts.tolist() for answer in answers] == [[1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2]] * 2
+    assert [charge.query for charge in ledger.charges] == ["quantiles"] * 2
+    assert rows.passes == 1

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from margent.privacy.neighbors import ONE_RECORD, Neighbors
+from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import (
     SCORE_LATTICE,
     marginal_sensitivity_l1,
@@ -29,7 +29,7 @@ MOST = 8
 WIDE = 15 if "MARGENT_AUDIT" in os.environ else MOST
 REPLACED = Neighbors("replace")
 PERSONS = [Neighbors("add-remove", rows) for rows in (1, 2, 3)]
-ALL = [ONE_RECORD, REPLACED, *PERSONS]
+ALL = [Neighbors(), REPLACED, *PERSONS]
 RECORD = SCORE_LATTICE["indif"]
 
 
@@ -56,7 +56,7 @@ def test_indif_of_all_small_tables(every: AllTables) -> None:
         assert change <= registered("indif", neighbors), str(neighbors)
     if every.shape == (3, 3):
         # Adding one to n records: at most 4n/(n+1), reached; further rows of a person: the sum over their steps.
-        assert changes[ONE_RECORD] == changes[PERSONS[0]] == RECORD * 4 * (MOST - 1) / MOST
+        assert changes[Neighbors()] == changes[PERSONS[0]] == RECORD * 4 * (MOST - 1) / MOST
         two = 4 * (MOST - 2) / (MOST - 1) + 4 * (MOST - 1) / MOST
         assert 0.9 * RECORD * two <= changes[PERSONS[1]] <= RECORD * two
         # One of n replaced: PrivSyn's Lemma 4 claims 4 for this relation too.
@@ -158,8 +158,8 @@ def test_climbing_to_larger_tables_finds_nothing_beyond_the_registered_sensitivi
 def test_a_planted_bug_is_caught() -> None:
     """PrivSyn's constant under replacement, and a person priced as a single row, are found by the same search."""
     scores = (every := AllTables((3, 3), MOST)).values(indif)
-    assert every.largest(scores, REPLACED) > registered("indif", ONE_RECORD)
-    assert every.largest(scores, PERSONS[1]) > registered("indif", ONE_RECORD)
+    assert every.largest(scores, REPLACED) > registered("indif", Neighbors())
+    assert every.largest(scores, PERSONS[1]) > registered("indif", Neighbors())
     assert every.largest(scores, PERSONS[2]) > registered("indif", PERSONS[1])
 
 
@@ -184,11 +184,11 @@ def test_marginal_sensitivity_is_exact_for_a_stack_of_tables(neighbors: Neighbor
 
 
 def test_a_vector_of_scores_is_registered_at_root_m_and_a_person_at_k_times_a_row() -> None:
-    one = score_sensitivity_squared("indif", 1, ONE_RECORD)
-    assert score_sensitivity_squared("indif", 91, ONE_RECORD) == 91 * one
+    one = score_sensitivity_squared("indif", 1, Neighbors())
+    assert score_sensitivity_squared("indif", 91, Neighbors()) == 91 * one
     assert one == Fraction(1024) ** 2
     for kind in ("indif", "independence"):
-        single = score_sensitivity_squared(kind, 7, ONE_RECORD)
+        single = score_sensitivity_squared(kind, 7, Neighbors())
         assert score_sensitivity_squared(kind, 7, Neighbors("add-remove", 5)) == 25 * single
 
 

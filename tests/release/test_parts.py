@@ -264,6 +264,8 @@ def test_a_disk_without_room_is_refused_before(bought: Path, tmp_path: Path, mon
     asked = ["synthesize", str(table), "--schema", str(file), "--epsilon", "1", "--single-release", "-q"]
     monkeypatch.setattr("margent.pipeline.measure", lambda *_, **__: pytest.fail("spent before the refusal"))
     assert run([*asked, "--rows", "1000000", "-o", str(tmp_path / "OUT")]) == 5
+    asked[1] = str(table.rename(tmp_path / "t.tab"))  # what is written of it is text, which takes more than Parquet
+    assert run([*asked, "--rows", "12000", "-o", str(tmp_path / "OUT")]) == 5
     for disk in (FileNotFoundError(errno.ENOENT, "x"), OSError(errno.ENOSYS, "x")):
 
         def unknown(path: Any, disk: OSError = disk) -> Any:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from margent.schema.allowed import StructuralZeros
 
 
 def document(fields: list[dict[str, Any]], rules: list[dict[str, Any]]) -> dict[str, Any]:
@@ -130,3 +135,11 @@ def _determines(draw: st.DrawFn, fields: list[dict[str, Any]]) -> dict[str, Any]
             "mapping": [*([key, image] for key, image in mapping.items()), [None, draw(st.sampled_from(images))]],
         }
     return {"determines": ["s"], "column": column, "mapping": mapping}
+
+
+def obeying(zeros: StructuralZeros, columns: Mapping[str, NDArray[np.int64]], rows: int) -> NDArray[np.bool_]:
+    """Which rows of codes obey every rule."""
+    good = np.ones(rows, dtype=np.bool_)
+    for factor in zeros.factors:
+        good &= factor.holds([columns[name] for name in factor.columns])
+    return good

@@ -16,7 +16,7 @@ from margent.schema.codec import Codec
 from margent.schema.layout import layout_of
 from margent.schema.read import schema_from_json
 from tests.rules.oracle import Reader
-from tests.rules.strategies import document, narrow_fields, rules_for
+from tests.rules.strategies import document, narrow_fields, obeying, rules_for
 
 
 def cells_of(field: Mapping[str, Any]) -> list[str]:
@@ -58,7 +58,7 @@ def test_zeros_and_contradictions_are_those_of_enumeration(data: st.DataObject) 
     codec, zeros = Codec(schema), schema.rulebook.zeros
     everything = np.array([codes for codes, _ in rows_of(fields)])
     columns = {name: everything[:, place] for place, name in enumerate(codec.domain.names)}
-    allowed = {tuple(codes) for codes in everything[zeros.holds(columns, len(everything))].tolist()}
+    allowed = {tuple(codes) for codes in everything[obeying(zeros, columns, len(everything))].tolist()}
     assert allowed == {codes for codes, _ in good}
     for place, name in enumerate(codec.domain.names):
         if name in zeros.possible:
@@ -115,7 +115,7 @@ def test_combinations_of_bins_are_allowed_exactly_where_some_values_obey(data: s
     assert schema.rulebook is not None
     codes = np.array(list(product(*(range(layout.values) for layout in layouts))))
     columns = {name: codes[:, place] for place, name in enumerate(names)}
-    held = schema.rulebook.zeros.holds(columns, len(codes))
+    held = obeying(schema.rulebook.zeros, columns, len(codes))
     assert {tuple(each) for each in codes[held].tolist()} == expected
 
 

@@ -18,7 +18,7 @@ from margent.schema.codec import Codec
 from margent.schema.read import read_schema, schema_from_json
 from margent.schema.write import schema_text
 from tests.rules.oracle import Reader
-from tests.rules.strategies import document
+from tests.rules.strategies import document, obeying
 
 FIELDS: list[dict[str, Any]] = [
     {"name": "zip", "type": "string", "categories": ["02138", "02139", "01002"]},
@@ -147,7 +147,7 @@ def test_moments_in_different_zones_are_in_order(tmp_path: Path) -> None:
     assert schema.rulebook is not None
     grid = np.stack(np.meshgrid(np.arange(3), np.arange(3)), axis=-1).reshape(-1, 2)
     codes = {name: grid[:, place] for place, name in enumerate(codec.domain.names)}
-    allowed = np.repeat(grid[schema.rulebook.zeros.holds(codes, 9)], 50, axis=0)
+    allowed = np.repeat(grid[obeying(schema.rulebook.zeros, codes, 9)], 50, axis=0)
     table = codec.decode(allowed, 1).to_pydict()
     assert len(table["out"]) >= 50
     assert all(one < other for one, other in zip(table["out"], table["back"], strict=True))
@@ -174,7 +174,8 @@ def test_sums_and_orders_that_share_columns_hold(tmp_path: Path) -> None:
     assert schema.rulebook.joints[0].system.loose
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 5, (20_000, 4))
-    good = schema.rulebook.zeros.holds({name: codes[:, i] for i, name in enumerate(codec.domain.names)}, 20_000)
+    columns = {name: codes[:, i] for i, name in enumerate(codec.domain.names)}
+    good = obeying(schema.rulebook.zeros, columns, 20_000)
     rows = codec.decode_text(codes[good], 3).to_pylist()
     assert len(rows) > 200
     assert Reader(fields).broken(rows, rules) == []

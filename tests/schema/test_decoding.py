@@ -117,6 +117,21 @@ def test_codes_that_may_not_be_written_are_refused() -> None:
         codec.decode(np.zeros((3, 2), np.int32), seed=1)
 
 
+@pytest.mark.parametrize("rules", [(), ({"order": ["a", "b"]},)])
+def test_they_are_refused_before_rules_and_bases_look_at_them(rules: tuple[dict[str, object], ...]) -> None:
+    fields = [Integer(name, 0, 9, required=True) for name in "ab"]
+    day = Date("in", "2020-01-01", "2020-01-09", required=True)
+    relative = {"field": "in", "unit": "day", "minimum": 0, "maximum": 9}
+    fields += [day, Date("out", required=True, relative_to=relative)]
+    codec = Codec(Schema(fields, unit="row", rules=rules))
+    for column, name in enumerate(("a", "b", "in", "out")):
+        for wrong in (-1, codec.domain.sizes[column] - 1, codec.domain.sizes[column]):
+            codes = np.zeros((2, 4), np.int32)
+            codes[1, column] = wrong
+            with pytest.raises(ValueError, match=f"'{name}'"):
+                codec.decode(codes, seed=1)
+
+
 def test_types_come_from_the_schema_whatever_the_rows() -> None:
     fields = [
         Integer("i", 0, 5, special=["-9"]),

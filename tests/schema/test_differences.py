@@ -119,6 +119,17 @@ def test_typed_cells_are_read_as_text_is() -> None:
     assert codec.encode(nothing)[1].tolist() == [4, 4]
 
 
+def test_a_null_is_missing_where_cells_are_typed_and_unlisted_where_a_record_lacks_it() -> None:
+    tokens = ["?", {"value": "9999-12-31", "label": "still here"}]
+    codec = Codec(schema_of(ADMISSION, stay(block={"unlisted": {"to": "9999-12-31"}}, missingValues=tokens)))
+    missing, unlisted = (codec.labels["out"].index(each) for each in ("(missing)", "still here"))
+    for kind in (pa.date32(), pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.null()):
+        columns = [pa.array([date(2020, 3, 5)], pa.date32()), pa.nulls(1, kind)]
+        assert codec.encode(pa.RecordBatch.from_arrays(columns, names=["in", "out"]))[1].tolist() == [missing], kind
+    lacking = pa.RecordBatch.from_pydict({"in": [b"2020-03-05"], "out": pa.nulls(1, pa.binary())})
+    assert codec.encode(lacking)[1].tolist() == [unlisted]
+
+
 def test_a_missing_token_that_is_a_date_is_no_date() -> None:
     codec = Codec(
         schema_of(
@@ -285,6 +296,15 @@ def test_json_and_any_declaration_that_is_accepted_works(
     codes[:, 1] = np.arange(len(codes))
     for decoded in (codec.decode_text(codes, 1), codec.decode(codes, 1)):
         assert codec.encode(decoded.to_batches()[0])[1].tolist() == codes[:, 1].tolist()
+
+
+def test_differences_may_reach_to_the_end_of_the_last_year_of_zones() -> None:
+    zoned = {"timeZone": "Europe/Berlin"}
+    base = MOMENT | {"margent": MOMENT["margent"] | zoned}
+    base["constraints"] = {"minimum": "2300-06-01T00:00:00", "maximum": "2300-12-01T00:00:00"}
+    assert schema_of(base, stay(high=20, kind="datetime", block=zoned))
+    with pytest.raises(SchemaError, match="reach beyond the years 1800 to 2300"):
+        schema_of(base, stay(high=40, kind="datetime", block=zoned))
 
 
 @pytest.mark.parametrize(

@@ -130,12 +130,19 @@ odd,,,,,,,
     }
 
 
+def test_a_codebook_asks_for_bins_where_whole_numbers_are_many(tmp_path: Path) -> None:
+    draft = draft_from_codebook(codebook(tmp_path, "name,type,minimum,maximum\nage,int,0,110\nincome,int,0,50000\n"))
+    assert [todo.pointer for todo in draft.todos] == ["/margent/unit", "/fields/1/margent/bins"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "header"),
         ("age,int\n", "header"),
         ("name,typ\nage,int\n", "did you mean 'type'"),
+        ("name,type,,\nage,int,,\n", "'' is unknown or doubled"),
+        ("name,Name\nage,int\n", "'name' is unknown or doubled"),
         ("name,type\nage,elephant\n", "'elephant' is not one of"),
         ("name,values,labels\nsex,F|M,female\n", "2 values and 1 labels"),
         ("name,type\n,int\n", "no name"),

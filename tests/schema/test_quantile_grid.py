@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from margent import Category, Date, DateTime, Integer, Number, Schema
 from margent.errors import SchemaError
 from margent.schema.codec import Codec
-from margent.schema.fields import Time, Year, YearMonth, missing_tokens
+from margent.schema.fields import Time, Year, YearMonth
 from margent.schema.parts import EdgeBins, Field, MissingToken
 from margent.schema.quantile_grid import cells_of, gridded
 from margent.schema.read import schema_from_json
@@ -130,7 +130,7 @@ def test_an_open_set_is_what_was_kept_and_what_the_rest_is_called() -> None:
     plain = Field("x", "string", open_set=FIELD.open_set)
     assert kept(plain, "b", "z") == ["b", "z"]
     assert kept(plain) == ["other"]
-    assert kept(replace(plain, missing=missing_tokens(["other", "NA"]))) == ["other values"]
+    assert kept(replace(plain, missing=(MissingToken("other"), MissingToken("NA")))) == ["other values"]
     assert kept(replace(plain, unlisted_to="mm"), "b", "z") == ["b", "mm", "z"]
     assert kept(replace(plain, unlisted_to="b", required=True), "b", "z") == ["b", "z"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -125,8 +126,10 @@ def test_strict_json(tmp_path: Path, text: str, said: str) -> None:
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="no such file"):
         read_schema(tmp_path / "none.json")
-    with pytest.raises(SchemaError, match=r"cannot be read|not a regular file"):
-        read_schema(tmp_path)
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path, tmp_path / "pipe.json"):
+        with pytest.raises(SchemaError, match="not a regular file"):
+            read_schema(path)
     (tmp_path / "latin.json").write_bytes(b'{"a": "\xe9"}')
     with pytest.raises(SchemaError, match="not UTF-8"):
         read_schema(tmp_path / "latin.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from table_schemas import CANARY, bytes_of, names_only, read_rows, rows_of
 
 from margent.errors import MargentError, SchemaError, TableError
+from margent.tables import folders
 from margent.tables.declared import declared_columns
 from margent.tables.options import ReadOptions
 from margent.tables.snapshot import CHANGED
@@ -29,6 +31,10 @@ def write(path: Path, cells: list[Any], name: str = "a", kind: Any = None) -> Pa
     else:
         path.write_text("".join(f"{cell}\n" for cell in [name, *cells]))
     return path
+
+
+def declared_of(path: Path) -> Any:
+    return declared_columns(path, ReadOptions())
 
 
 def test_files_come_in_the_order_of_their_paths_and_hidden_ones_do_not_count(tmp_path: Path) -> None:
@@ -99,6 +105,14 @@ def test_values_in_the_names_of_folders_are_in_no_message(tmp_path: Path) -> Non
     write(tmp_path / "six" / secret / secret / "1.parquet", [1])
     write(tmp_path / "seven" / secret / "1.feather", [1])
     (tmp_path / "seven" / secret / "1.feather").write_bytes(b"FEA1....")
+    (tmp_path / "eight" / secret).mkdir(parents=True)
+    (tmp_path / "eight" / secret / "1.parquet").symlink_to(tmp_path / "nowhere.parquet")
+    (tmp_path / "nine" / secret / "1.parquet").mkdir(parents=True)
+    os.mkfifo(tmp_path / "nine" / secret / "2.csv")
+    write(tmp_path / "ten" / secret / "1.parquet", [1])
+    (tmp_path / "ten" / secret / "loop").symlink_to(tmp_path / "ten", target_is_directory=True)
+    write(tmp_path / "eleven" / secret / "1.parquet", [1])
+    (tmp_path / "eleven" / secret / "_delta_log").mkdir()
     expected = {
         "one": "id=*/1.parquet, column a: its type is not the one in id=*/1.parquet",
         "two": "id=*/1.parquet: its columns are not those of id=*/1.parquet",
@@ -107,12 +121,31 @@ def test_values_in_the_names_of_folders_are_in_no_message(tmp_path: Path) -> Non
         "five": "id=*/x=*/1.parquet beside id=*/1.parquet",
         "six": "twice: id=*/id=*/1.parquet",
         "seven": "id=*/1.feather: Feather version 1",
+        "eight": "id=*/1.parquet: there is no such file",
+        "nine": "id=*/2.csv: not a regular file",
+        "ten": "ten: holds a link to another folder",
+        "eleven": "eleven: this is a table of Delta",
     }
     for folder, message in expected.items():
         with pytest.raises(MargentError) as caught:
             open_table(tmp_path / folder, names_only("a", "id"))
         assert message in str(caught.value)
         assert CANARY not in str(caught.value) + repr(caught.value.__context__)
+
+
+@pytest.mark.parametrize("ask", [lambda path: open_table(path, names_only("a", "id")), declared_of])
+def test_a_file_that_cannot_be_opened_hangs_on_no_message(
+    ask: Callable[[Path], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = write(tmp_path / f"id={CANARY}" / "1.parquet", [1])
+
+    def refused(*_: Any) -> Any:
+        raise PermissionError(13, "Permission denied", str(written))
+
+    monkeypatch.setattr(folders, "declared_types", refused)
+    with pytest.raises(TableError, match="cannot be opened: Permission denied") as caught:
+        ask(tmp_path)
+    assert CANARY not in f"{caught.value} {caught.value.__context__}"
 
 
 def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def synthesize(
     from margent.release.room import require_room
     from margent.resume.state import RunState
     from margent.schema.read import read_schema
-    from margent.tables.write import kind_of_name
+    from margent.tables.options import kind_by_suffix
 
     if (budget_path is None) != single_release:
         raise UsageError(
@@ -166,7 +166,7 @@ def synthesize(
     state.require_usable()
     schema = read_schema(schema_path)
     if count is not None:
-        require_room(out, schema, count, checked_format(file_format or kind or kind_of_name(Path(table).name)))
+        require_room(out, schema, count, checked_format(file_format or kind or kind_by_suffix(str(table)) or "parquet"))
     shown = shown_progress(wanted=not (quiet or as_json or verbose))
     with resumable(state, budget, context.obj), logged_steps(wanted=verbose), shown as bars:
         progress = logged(bars)

@@ -1,4 +1,4 @@
-"""Memory for rows, persons and open sets, from public facts: what counting, settling whose rows count, texts hold."""
+"""How much memory counting takes, from public facts: for blocks of rows, for settling whose rows count, for texts."""
 
 from __future__ import annotations
 

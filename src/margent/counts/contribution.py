@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -20,7 +22,7 @@ from margent.counts.capacity import EXPECTED_PEOPLE, FULL, IN_MEMORY, ROW_BYTES,
 from margent.counts.identity import Identity, Words, encrypted, fresh_key
 from margent.counts.people import PersonTable, choose, count_rows, take_out
 from margent.counts.source import Batches
-from margent.errors import MargentError, TableError
+from margent.errors import TableError, sealed
 from margent.schema.check import MOST_SIZES
 from margent.tables.snapshot import CHANGED
 
@@ -90,30 +92,18 @@ class KeptRows:
 
     def _settled(self) -> NDArray[np.uint8]:
         """One bit a row: whether it is kept."""
-        failed, folder = False, None if self.folder is None else str(self.folder)
-        try:
-            with tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder, prefix="margent-") as file:
-                spool = cast("IO[bytes]", file)
-                self._rows = self._spooled(spool)
-                return self._chosen(spool)
-        except OSError:
-            failed = True
-        if failed:
-            raise TableError(_NO_ROOM)
-        raise AssertionError
+        folder = None if self.folder is None else str(self.folder)
+        with suppress(OSError), tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder, prefix="margent-") as file:
+            spool = cast("IO[bytes]", file)
+            self._rows = self._spooled(spool)
+            return self._chosen(spool)
+        raise TableError(_NO_ROOM)
 
     def _spooled(self, spool: IO[bytes]) -> int:
         """Write the pseudonym of every row; return the number of rows."""
         rows = 0
         for batch in self.source.batches():
-            fault = ""
-            try:
-                words = self.identity.pseudonyms(batch)
-            except Exception as error:
-                # A fault of this program; its text may hold a cell, so only its kind goes on.
-                fault = type(error).__name__
-            if fault:
-                raise MargentError(f"internal fault: the ids of a batch could not be read ({fault})")
+            words = sealed("the ids of a batch could not be read", partial(self.identity.pseudonyms, batch))
             spool.write(words.tobytes())
             rows += batch.num_rows
         return rows

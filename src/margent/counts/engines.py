@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-import numpy as np
-from numpy.typing import NDArray
-
 from margent.counts.capacity import table_people
-from margent.counts.source import Batches, CountSource, StreamedCounts
+from margent.counts.source import Batches, CountSource, PersonSource, StreamedCounts, TextSource
 from margent.counts.texts import CountedTexts
 from margent.schema.codec import Codec
 from margent.schema.fields import PersonUnit, Schema
@@ -18,29 +15,11 @@ from margent.schema.settled import open_columns
 from margent.tables.spark import SparkRows
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from margent.counts.spark import LooksOfSpark
 
 
-class Texts(Protocol):
-    """Exact counts of texts; see `margent.privacy.merchant.TextSource`."""
-
-    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
-        """Every text of the column that could be kept, once, with its number of records."""
-        ...
-
-
-class PersonRows(Protocol):
-    """At most k rows of each person, the same in every pass."""
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """One pass over the kept rows."""
-        ...
-
-    def sizes(self) -> NDArray[np.int64]:
-        """How many persons have 1, 2, ... kept rows."""
-        ...
+class PersonRows(Batches, PersonSource, Protocol):
+    """At most k rows of each person, the same in every pass, and how many persons have how many."""
 
 
 def counts_of(rows: Batches, schema: Schema, kept_cells: int = 0) -> CountSource:
@@ -57,7 +36,7 @@ def counts_of(rows: Batches, schema: Schema, kept_cells: int = 0) -> CountSource
     return StreamedCounts(rows, Codec(schema), kept_cells=kept_cells)
 
 
-def texts_of(rows: Batches, schema: Schema) -> Texts:
+def texts_of(rows: Batches, schema: Schema) -> TextSource:
     """Exact counts of the texts of the columns whose values are asked for.
 
     Privacy: exact and private.

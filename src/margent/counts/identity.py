@@ -8,7 +8,6 @@ text: 12 for 12 and 12.0. A missing cell is nobody's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from margent.privacy.randomness import random_bytes
 from margent.schema.cells import absent, canonical_texts, is_text, plain
 from margent.schema.fields import PersonUnit, Schema
-from margent.schema.positions import BLANKS
+from margent.schema.formats import BLANKS
 
 Words = NDArray[np.uint64]
 
@@ -137,9 +136,5 @@ class Identity:
 
     @cached_property
     def _tokens(self) -> Any:
-        texts = pa.array(_encoded(self.missing), pa.large_binary())
+        texts = pa.array([token.encode() for token in self.missing], pa.large_binary())
         return texts if self.type == "string" else self._trimmed(texts)
-
-
-def _encoded(texts: Sequence[str]) -> list[bytes]:
-    return [text.encode() for text in texts]

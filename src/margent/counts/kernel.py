@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,10 @@ from numpy.typing import NDArray
 
 from margent.errors import MargentError, PlanError
 from margent.machine import CACHED_ROWS
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 
 MAX_CELLS = 2**27
 """Most cells of one table (1 GiB of 64-bit counts), unless the plan states another cap."""
-
-NO_MERGES: Mapping[str, Merge] = MappingProxyType({})
 
 Codes = NDArray[np.unsignedinteger[Any]]
 """The codes of one column, of an unsigned type: a negative code cannot be written down."""

@@ -20,7 +20,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PersonTable:
-    """Open addressing on the second word; a slot with ``left`` 0 is free once counting began.
+    """Open addressing on the second word; a slot with ``left`` 0 is free as long as rows are counted.
 
     Shapes: one entry a slot.
     Privacy: exact and private.

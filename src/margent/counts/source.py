@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.kernel import MAX_CELLS, NO_MERGES, Codes, Tally, checked_cells
+from margent.counts.kernel import MAX_CELLS, Codes, Tally, checked_cells
 from margent.counts.spreading import spread
 from margent.errors import sealed
 from margent.machine import block_rows
 from margent.machine import threads as machine_threads
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,28 @@ class CountSource(Protocol):
 
         Raises: PlanError when a table has too many cells.
         """
+        ...
+
+
+class TextSource(Protocol):
+    """Answers with exact counts of texts, some at a time; nothing else knows which texts a table holds.
+
+    Privacy: exact and private; asked by the merchant, after the charge.
+    """
+
+    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
+        """Every text of the column that could be kept, once, with its number of records."""
+        ...
+
+
+class PersonSource(Protocol):
+    """Answers with the exact numbers of persons by their kept rows.
+
+    Privacy: exact and private; asked by the merchant, after the charge.
+    """
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many persons have 1, 2, ... kept rows."""
         ...
 
 
@@ -123,7 +145,7 @@ class StreamedCounts:
         groups: list[list[Clique]] = []
         held = self.cells_at_once
         for clique, size in zip(cliques, sizes, strict=True):
-            if held + size > self.cells_at_once or not groups:
+            if held + size > self.cells_at_once:
                 groups.append([])
                 held = 0
             groups[-1].append(clique)

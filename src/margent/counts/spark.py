@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.kernel import MAX_CELLS, NO_MERGES, checked_cells
+from margent.counts.kernel import MAX_CELLS, checked_cells
 from margent.counts.spark_tables import (
     CHUNK_CELLS,
     add_packed,
@@ -21,7 +21,7 @@ from margent.counts.spark_tables import (
     summed_chunks,
 )
 from margent.schema.codec import Codec
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.tables.spark_forms import PACKED, Form
 from margent.tables.spark_pieces import PIECES

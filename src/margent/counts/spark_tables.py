@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.kernel import MAX_CELLS, Tally
+from margent.counts.kernel import Tally
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, Domain, Merge
 from margent.schema.read import schema_from_json
@@ -48,11 +48,11 @@ def schema_as_sent(schema: Schema) -> str:
     '{\\n "fields":'
     """
     text = schema_text(schema)
-    assert sent_schema(text) == schema, "a schema that is sent reads back as itself"
+    assert _sent_schema(text) == schema, "a schema that is sent reads back as itself"
     return text
 
 
-def sent_schema(text: str) -> Schema:
+def _sent_schema(text: str) -> Schema:
     """The schema that was sent."""
     return schema_from_json(parse_strict(text.encode(), "the schema"))
 
@@ -60,7 +60,7 @@ def sent_schema(text: str) -> Schema:
 @cache
 def codec_of(text: str) -> Codec:
     """The codec of a schema that was sent; a worker makes it once."""
-    return Codec(sent_schema(text))
+    return Codec(_sent_schema(text))
 
 
 def coded_rows(text: str, form: Form, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -202,4 +202,4 @@ def _read_request(text: str) -> tuple[Domain, list[Clique], dict[str, Merge], in
     document = json.loads(text)
     domain = Domain(tuple(document["names"]), tuple(document["sizes"]))
     merges = {name: Merge(merge["column"], tuple(merge["groups"])) for name, merge in document["merges"].items()}
-    return domain, [tuple(clique) for clique in document["cliques"]], merges, int(document.get("maxCells", MAX_CELLS))
+    return domain, [tuple(clique) for clique in document["cliques"]], merges, int(document["maxCells"])

@@ -49,13 +49,12 @@ class SparkTexts:
 
         Raises: TableError with fixed text where Spark fails.
         """
-        counted = self.rows.keep(self._counted(column))
-        for piece in streamed(counted.mapInArrow(gathered_texts, PIECES)):
+        for piece in streamed(self._counted(column).mapInArrow(gathered_texts, PIECES)):
             block = unpacked(piece.data)
             yield [text.decode() for text in block.column(0).to_pylist()], block.column(1).to_numpy()
 
     def _counted(self, column: str) -> Any:
-        """A frame of pieces: one a text, with its number of records as the place."""
+        """A kept frame of pieces: one a text, with its number of records as the place."""
         from pyspark.sql import functions
 
         frame, form = self.rows.looked_at()

@@ -32,6 +32,7 @@ _CHARACTERS = 64
 @dataclass(frozen=True)
 class CountedTexts:
     """Counts of texts over the rows of ``source``; ``own`` are each column's missing tokens, which are no values.
+
     ``room``: texts held at a time, each of more than 64 characters counting as several.
 
     Privacy: exact and private; asked by the door only, after the charge. No message depends on a row.

@@ -136,7 +136,7 @@ def entry_text(entry: Entry) -> str:
 def read_entry(text: str) -> Entry:
     """The entry that `entry_text` wrote.
 
-    Raises: ValueError for anything that it would not have written.
+    Raises: ValueError, TypeError or RecursionError for anything that it would not have written.
     """
     document: Any = json.loads(text)
     if not isinstance(document, dict) or document.get("kind") not in _KINDS:
@@ -156,7 +156,7 @@ def read_entry(text: str) -> Entry:
     return entry
 
 
-def sealed(previous: str, text: str) -> str:
+def seal_of(previous: str, text: str) -> str:
     """The hash of an entry that follows one with the hash ``previous``: SHA-256 over both."""
     return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
 
@@ -171,7 +171,7 @@ def balances(rows: Iterable[tuple[int, str, str, str]]) -> dict[str, Balance]:
     previous, known = GENESIS, dict[str, str]()
     for expected, (number, name, text, seal) in enumerate(rows, start=1):
         try:
-            if number != expected or sealed(previous, text) != seal:
+            if number != expected or seal_of(previous, text) != seal:
                 raise ValueError("its hash or place differs from what the entry before it says")
             entry = read_entry(text)
             if entry.data_set != name:

@@ -33,7 +33,7 @@ from margent.privacy.budget_chain import (
     balances,
     entry_text,
     read_entry,
-    sealed,
+    seal_of,
 )
 
 APPLICATION = 0x4D426764  # "MBgd"
@@ -143,7 +143,7 @@ def _balance(path: Path, file: sqlite3.Connection, name: str) -> Balance:
 def _sealed_entry(path: Path, file: sqlite3.Connection, number: int) -> Entry:
     text, seal = file.execute("SELECT body, hash FROM entries WHERE number = ?", (number,)).fetchone()
     try:
-        if sealed(_hash_of(path, file, number - 1), text) != seal:
+        if seal_of(_hash_of(path, file, number - 1), text) != seal:
             raise ValueError
         return read_entry(text)
     except (ValueError, TypeError, RecursionError):
@@ -162,7 +162,7 @@ def _hash_of(path: Path, file: sqlite3.Connection, number: int) -> str:
 def _append(path: Path, file: sqlite3.Connection, entry: Entry) -> None:
     (last,) = file.execute("SELECT coalesce(max(number), 0) FROM entries").fetchone()
     text = entry_text(entry)
-    seal = sealed(_hash_of(path, file, last), text)
+    seal = seal_of(_hash_of(path, file, last), text)
     file.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (last + 1, entry.data_set, text, seal))
 
 

@@ -28,9 +28,9 @@ from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian, discrete_laplace, require_drawable
 from margent.privacy.queries import SCORE_LATTICE, choice_charge, marginal_charges, score_charge, score_units
-from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
+from margent.privacy.requests import ChoiceRequest, MarginalRequest, ScoreRequest, require_scorable
 from margent.progress import Progress, silent
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
@@ -105,8 +105,8 @@ class DataCurator:
         Shapes: answer i has the shape of its clique (merged where the request says so).
         Privacy: L2 sensitivity of a table 1 (add-remove), sqrt 2 (replace) or k (person), L1 1, 2 or k, that of an
         interaction in `margent.privacy.interactions`; charged together, before the look.
-        Raises: BudgetError when the charges together pass the budget, PlanError for noise wider than 64-bit counts
-            (nothing is then charged or looked at).
+        Raises: BudgetError when the charges together pass the budget, PlanError for noise wider than 64-bit counts,
+            UsageError for an interaction that has no price (nothing is then charged or looked at).
         """
         for request in requests:
             require_drawable(request.law)
@@ -136,8 +136,8 @@ class DataCurator:
         """One score a clique on its integer lattice, each with its own draw; one charge for the vector.
 
         Privacy: L2 (Gaussian) or L1 (Laplace) sensitivity of the vector, registered in `margent.privacy.queries`.
-        Raises: BudgetError when the charge passes the budget, UsageError for what is no pair, has no expectation or no
-            price (nothing is then charged or looked at).
+        Raises: BudgetError when the charge passes the budget, PlanError for noise wider than 64-bit counts, UsageError
+            for what is no pair, has no expectation or no price (nothing is then charged or looked at).
         """
         require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
         require_drawable(request.law)
@@ -160,7 +160,7 @@ class DataCurator:
         """The highest-scoring cliques by the exponential mechanism, one after another, without replacement.
 
         Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
-        Raises: as `scores`.
+        Raises: BudgetError and UsageError as `scores`.
         """
         require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
         (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])

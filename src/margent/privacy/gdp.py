@@ -106,7 +106,7 @@ class GdpAccount:
         return _epsilon(max(spent, _LEAST_SPENT), delta)
 
 
-def hockey_stick(epsilon: Real, mu: Real) -> Real:
+def _hockey_stick(epsilon: Real, mu: Real) -> Real:
     """delta(epsilon) of a mu-GDP mechanism: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
     mp = normal.context()
     middle = epsilon / mu
@@ -170,7 +170,7 @@ def _total(epsilon: Fraction, delta: Fraction) -> Fraction:
     goal = mp.log(kept_delta)
 
     def excess(log_b: Real) -> Real:
-        return mp.log(hockey_stick(kept_epsilon, mp.sqrt(2 * mp.exp(log_b)))) - goal
+        return mp.log(_hockey_stick(kept_epsilon, mp.sqrt(2 * mp.exp(log_b)))) - goal
 
     # epsilon = rho + 2 sqrt(rho ln(1/delta)) holds for every rho-zCDP mechanism, hence for this one.
     low = 2 * mp.log(kept_epsilon / (mp.sqrt(kept_epsilon - goal) + mp.sqrt(-goal)))
@@ -197,7 +197,7 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
     high = mu**2 / 2 + 2 * mp.sqrt(-(mu**2) / 2 * goal)
 
     def saving(epsilon: Real) -> Real:
-        return goal - mp.log(hockey_stick(epsilon, mu))
+        return goal - mp.log(_hockey_stick(epsilon, mu))
 
     found = normal.root(saving, mp.mpf(0), high)
     stated = normal.first_safe(
@@ -210,4 +210,4 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
 
 
 def _within(epsilon: Real, mu: Real, delta: Real) -> bool:
-    return bool(hockey_stick(epsilon, mu) * (1 + real(normal.MARGIN)) <= delta)
+    return bool(_hockey_stick(epsilon, mu) * (1 + real(normal.MARGIN)) <= delta)

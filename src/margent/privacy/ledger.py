@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 class Ledger:
     """sum of costs <= budget.total and sum of deltas <= budget.delta_for_atoms, after every call and on every path.
 
-    (Where answers were lost and paid again, each bound is larger by what was paid again.)
-
-    That holds whoever calls from whichever thread.
+    That holds whoever calls from whichever thread. Where answers were lost and paid again, each bound is larger by what
+    was paid again.
 
     Units: costs, ``spent`` and ``left`` are in the budget's account: mu^2/2, rho or epsilon.
     Privacy: these sums are the promise. For costs fixed as they come (chosen from earlier noisy answers) the first

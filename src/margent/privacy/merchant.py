@@ -6,48 +6,25 @@ facts, spends (all of it or nothing), and only then looks. A text leaves only if
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.counts.source import CountSource
+from margent.counts.source import CountSource, PersonSource, TextSource
 from margent.errors import sealed
 from margent.privacy import curator as door
 from margent.privacy.charge import Charge
 from margent.privacy.curator import GaussianNoise, LaplaceNoise
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.ledger import Ledger
-from margent.privacy.noise import discrete_gaussian, discrete_laplace
+from margent.privacy.noise import discrete_gaussian, discrete_laplace, require_drawable
 from margent.privacy.partitions import threshold
 from margent.privacy.purchases import OpenSetRequest, PurchaseRequest, QuantilesRequest, SizesRequest, purchase_charge
 from margent.progress import Progress, silent
 from margent.transcript import OpenValues, Quantiles, Sizes
-
-
-class TextSource(Protocol):
-    """Answers with exact counts of texts, some at a time; nothing else knows which texts a table holds.
-
-    Privacy: exact and private.
-    """
-
-    def texts(self, column: str) -> Iterator[tuple[Sequence[str], NDArray[np.int64]]]:
-        """Every text of the column that could be kept, once, with its number of records."""
-        ...
-
-
-class PersonSource(Protocol):
-    """Answers with the exact numbers of persons by their kept rows.
-
-    Privacy: exact and private.
-    """
-
-    def sizes(self) -> NDArray[np.int64]:
-        """How many persons have 1, 2, ... kept rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -77,23 +54,24 @@ class DataMerchant:
         """The counts of each column on its grid plus independent noise of the request's law in every cell.
 
         Privacy: sensitivities of a marginal (`margent.privacy.purchases`).
-        Raises: BudgetError when the charges together pass the budget (nothing is then looked at).
+        Raises: BudgetError when the charges together pass the budget, PlanError for noise wider than 64-bit counts
+            (nothing is then charged or looked at).
         """
         places = self._paid(requests, label)
-        answers = []
+        assert self.grids is not None
         self.progress(label, None)
-        for request, place in zip(requests, places, strict=True):
-            assert self.grids is not None
-            (exact,) = sealed("the rows could not be counted", partial(self.grids.count, [(request.column,)]))
-            counts = self._noisy(exact, request.law)
-            answers.append(Quantiles(request.column, counts, request.law.variance, place))
-        return tuple(answers)
+        asked = partial(self.grids.count, [(request.column,) for request in requests])
+        tables = sealed("the rows could not be counted", asked)
+        return tuple(
+            Quantiles(request.column, self._noisy(exact, request.law), request.law.variance, place)
+            for request, exact, place in zip(requests, tables, places, strict=True)
+        )
 
     def sizes(self, request: SizesRequest, *, label: str) -> Sizes:
         """The numbers of persons with 1, 2, ... kept rows plus independent noise of the request's law.
 
         Privacy: sensitivity one person, in one cell.
-        Raises: UsageError where the unit is a row, BudgetError when the charge passes the budget.
+        Raises: UsageError where the unit is a row, else as `quantiles`.
         """
         (place,) = self._paid([request], label)
         assert self.persons is not None
@@ -104,8 +82,8 @@ class DataMerchant:
         """The values of each column whose noisy count reaches the threshold, sorted; the heaviest where they are many.
 
         Privacy: sensitivities of a marginal, and the request's delta; cutting to ``most`` is post-processing.
-        Raises: UsageError at delta 0, BudgetError when the charges together pass the budget or the part of delta set
-            apart (nothing is then looked at).
+        Raises: UsageError at delta 0, BudgetError when the charges together pass the part of delta set apart, else as
+            `quantiles`.
         """
         neighbors = self.ledger.budget.neighbors
         bars = [threshold(request.law, request.delta, neighbors) for request in requests]
@@ -114,7 +92,9 @@ class DataMerchant:
         for request, bar, place in zip(requests, bars, places, strict=True):
             self.progress(label, None)
             told: list[tuple[str, int]] = []
-            for names, exact in self.texts.texts(request.column):
+            blocks = iter(self.texts.texts(request.column))
+            while (block := sealed("the texts could not be counted", partial(next, blocks, None))) is not None:
+                names, exact = block
                 counts = self._noisy(exact, request.law)
                 told += [(names[i], int(counts[i])) for i in np.flatnonzero(counts >= bar).tolist()]
                 told = heaviest(told, request.most)
@@ -130,6 +110,8 @@ class DataMerchant:
         return tuple(answers)
 
     def _paid(self, requests: Sequence[PurchaseRequest], label: str) -> range:
+        for request in requests:
+            require_drawable(request.law)
         budget = self.ledger.budget
         return self.ledger.spend(
             [purchase_charge(request, label, budget.neighbors, budget.account) for request in requests]

@@ -56,7 +56,3 @@ class Neighbors:
             rows = "1 row" if self.person_rows == 1 else f"{self.person_rows} rows"
             return f"add or remove one person with at most {rows}"
         return "add or remove one record" if self.relation == "add-remove" else "replace one record"
-
-
-ONE_RECORD = Neighbors()
-"""One record more or less: the default."""

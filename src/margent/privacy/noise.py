@@ -65,16 +65,16 @@ def require_drawable(law: Law) -> None:
     """
     if law.scale_squared > SCALE_LIMIT**2:
         raise PlanError(
-            f"noise of scale {shown_scale(law)} would be needed, and above {float(SCALE_LIMIT):.2g} a noisy count "
+            f"noise of scale {_shown_scale(law)} would be needed, and above {float(SCALE_LIMIT):.2g} a noisy count "
             "might not fit 64 bits: raise epsilon, keep fewer rows of each person, or ask for fewer columns"
         )
 
 
-def shown_scale(law: Law) -> str:
+def _shown_scale(law: Law) -> str:
     """The scale of a law to two digits, without a float that could overflow.
 
     >>> from margent.privacy.laws import Laplace
-    >>> shown_scale(Laplace(Fraction(2**70)))
+    >>> _shown_scale(Laplace(Fraction(2**70)))
     '1.2e+21'
     """
     return f"{Decimal(math.isqrt(math.ceil(law.scale_squared))):.1e}"

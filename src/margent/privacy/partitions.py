@@ -44,9 +44,7 @@ def delta_used(scale_squared: Fraction, least: int, rows: int) -> Fraction:
     Privacy: none: public.
     Source: ``proofs/partition-selection.md``.
     """
-    return max(
-        (Fraction(rows, each) * tail(scale_squared, least - each) for each in range(1, rows + 1)), default=Fraction(1)
-    )
+    return max(Fraction(rows, each) * tail(scale_squared, least - each) for each in range(1, rows + 1))
 
 
 def tail(scale_squared: Fraction, start: int) -> Fraction:

@@ -1,9 +1,10 @@
 """Secret uniform bits for privacy noise: AES-256 in counter mode under keys from the operating system.
 
-The only module of the package that asks the operating system for randomness. There is no seed, no way to
-set or read a key, and no state that two threads or two processes could share: each thread keys its own
-stream, a forked child forgets its parent's, and a stream takes a new key after 2^24 blocks (256 MiB), where
-counter mode is within 2^-80 of uniform. Not covered: a virtual machine copied while it runs.
+All noise comes from here, and so do the keys of pseudonyms; run ids, seeds that nobody gave and names of drafts are no
+secrets and come from elsewhere. There is no seed, no way to set or read a key, and no state that two threads or two
+processes could share: each thread keys its own stream, a forked child forgets its parent's, and a stream takes a new
+key after 2^24 blocks (256 MiB), where counter mode is within 2^-80 of uniform. Not covered: a virtual machine copied
+while it runs.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from margent.privacy.accounting import Account, account_named
 from margent.privacy.charge import Charge
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import choice_charge, marginal_charges, score_charge
-from margent.privacy.requests import NO_MERGES, ChoiceRequest, MarginalRequest, ScoreRequest
-from margent.schema.domain import Domain, Merge
+from margent.privacy.requests import ChoiceRequest, MarginalRequest, ScoreRequest
+from margent.schema.domain import NO_MERGES, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Answer, Choice, NoisyMarginal, Scores, Transcript
 

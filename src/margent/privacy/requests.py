@@ -20,12 +20,11 @@ from margent.privacy.charge import Charge
 from margent.privacy.laws import Law
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.statement import check_positive
-from margent.schema.domain import Clique, Domain, Merge
+from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
 ScoreKind = Literal["indif", "independence", "r", "f", "mutual-information", "distance"]
-NO_MERGES: Mapping[str, Merge] = {}
 _MOST_EXPECTED = 1e100
 MOST_RECORDS = 2**52
 """Up to here the rounding of mutual information stays below its lattice (``proofs/mutual-information.md``)."""

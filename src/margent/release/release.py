@@ -38,8 +38,7 @@ from margent.schema.stored import schema_of_texts, stored_schema, type_texts
 from margent.settings import NO_SETTINGS, Settings
 from margent.synthesizers.blocks import Records
 from margent.tables.frames import FRAME_KINDS, to_kind
-from margent.tables.options import ReadOptions
-from margent.tables.write import FILE_SUFFIXES, TEXT_KINDS
+from margent.tables.options import FILE_SUFFIXES, TEXT_KINDS, ReadOptions
 from margent.transcript import Transcript
 
 if TYPE_CHECKING:

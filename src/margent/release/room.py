@@ -8,7 +8,8 @@ from pathlib import Path
 
 from margent.errors import PlanError
 from margent.schema.fields import Schema
-from margent.tables.write import TEXT_KINDS, write_table
+from margent.tables.options import TEXT_KINDS
+from margent.tables.write import write_table
 
 _SMALL, _LARGE = 2_000, 10_000
 _SURELY_ENOUGH = 64

@@ -18,9 +18,9 @@ from margent.privacy.purchases import (
     purchase_charge,
 )
 from margent.privacy.queries import choice_charge, marginal_charges, score_charge
-from margent.privacy.requests import NO_MERGES, ChoiceRequest, Curator, MarginalRequest, ScoreRequest
+from margent.privacy.requests import ChoiceRequest, Curator, MarginalRequest, ScoreRequest
 from margent.resume.state import KeptRun
-from margent.schema.domain import Domain, Merge
+from margent.schema.domain import NO_MERGES, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, OpenValues, Quantiles, Scores, Sizes, Transcript
 

@@ -29,19 +29,14 @@ class Factor:
     Privacy: none: a function of the schema.
 
     >>> same = Factor((0,), ("a", "b"), (np.array([0, 1]), np.array([0, 1, 1])), np.eye(2, dtype=bool))
-    >>> same.over_codes().astype(int).tolist()
-    [[1, 0, 0], [0, 1, 1]]
+    >>> same.holds([np.array([0, 0, 1, 1]), np.array([0, 2, 1, 2])]).tolist()
+    [True, False, True, True]
     """
 
     rules: tuple[int, ...]
     columns: tuple[str, ...]
     classes: tuple[Integers, ...]
     allowed: Truth
-
-    def over_codes(self) -> Truth:
-        """The table over codes instead of classes."""
-        table: Truth = self.allowed[np.ix_(*self.classes)]
-        return table
 
     def holds(self, codes: Sequence[Integers]) -> Truth:
         """Which rows obey: one array of codes a column of the factor."""
@@ -136,16 +131,7 @@ class StructuralZeros:
             if table is None:
                 continue
             own = [name for name in factor.columns if name in clique]
-            order = sorted(range(len(own)), key=lambda axis: clique.index(own[axis]))
-            kept = {own[axis] for axis in order}
-            table = np.transpose(table, order)
-            table = np.expand_dims(table, tuple(axis for axis, name in enumerate(clique) if name not in kept))
+            table = np.transpose(table, sorted(range(len(own)), key=lambda axis: clique.index(own[axis])))
+            table = np.expand_dims(table, tuple(axis for axis, name in enumerate(clique) if name not in own))
             found = table if found is None else found & table
         return found
-
-    def holds(self, codes: Mapping[str, Integers], rows: int) -> Truth:
-        """Which rows obey every rule: ``codes[name]`` has one code a row."""
-        good = np.ones(rows, dtype=np.bool_)
-        for factor in self.factors:
-            good &= factor.holds([codes[name] for name in factor.columns])
-        return good

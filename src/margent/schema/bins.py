@@ -30,17 +30,6 @@ VALUE_CODES = 256
 FLOAT_DIGITS = 15
 """A decimal number of so many digits comes back exactly from a 64-bit float."""
 
-UNITS = {
-    "integer": "units",
-    "number": "units",
-    "year": "years",
-    "date": "days",
-    "datetime": "seconds",
-    "time": "seconds",
-    "yearmonth": "months",
-}
-"""What a bin's width is counted in."""
-
 
 @dataclass(frozen=True)
 class Grid:

@@ -83,13 +83,6 @@ def _width(inner: Members) -> Bins | None:
     return None if width is None else WidthBins(width)
 
 
-def _positive(inner: Members, key: str) -> Decimal | None:
-    number = _number(inner, key)
-    if number is not None and number <= 0:
-        inner.fault(key, "must be above 0")
-    return number
-
-
 def _number(inner: Members, key: str) -> Decimal | None:
     try:
         number = declared_scalar("number", inner.get(key), DEFAULT_SPELLING)
@@ -114,7 +107,7 @@ def read_decode(block: Members) -> Decode | None:
         return Tail()
     if isinstance(given, Mapping) and set(given) == {"tail"}:
         inner = block.inner(key, given)
-        half = _positive(inner, "tail")
+        half = _number(inner, "tail")
         block.adopt(inner)
         return None if half is None else Tail(half)
     block.fault(key, 'expected "uniform", "midpoint", "integer", "tail" or {"tail": h}')
@@ -141,9 +134,13 @@ def read_special(block: Members) -> tuple[SpecialCode, ...]:
     if isinstance(given, Mapping):
         pairs = list(given.items())
     elif isinstance(given, list | tuple):
-        pairs = [
-            (item.get("value"), item.get("label")) if isinstance(item, Mapping) else (item, None) for item in given
-        ]
+        inner, pairs = block.inner(key, {}), []
+        for place, item in enumerate(given):
+            if isinstance(item, Mapping):
+                inner.inner(place, item).refuse_unknown(("value", "label"), {})
+                pairs.append((item.get("value"), item.get("label")))
+            else:
+                pairs.append((item, None))
     else:
         block.fault(key, f"expected a list of texts, or an object text -> label, found {kind_of(given)}")
         return ()
@@ -222,16 +219,16 @@ def read_missing(members: Members, key: str) -> tuple[MissingToken, ...] | None:
     if given is None:
         return None
     tokens = []
-    for item in given:
+    for place, item in enumerate(given):
         if isinstance(item, str):
             tokens.append(MissingToken(item))
         elif isinstance(item, Mapping) and isinstance(item.get("value"), str) and set(item) <= {"value", "label"}:
             label = item.get("label")
             if label is not None and not isinstance(label, str):
-                members.fault(key, f"entry {len(tokens)}: the label must be a text")
+                members.fault(key, f"entry {place}: the label must be a text")
             tokens.append(MissingToken(item["value"], label if isinstance(label, str) else None, alone=True))
         else:
-            members.fault(key, 'expected texts, or objects {"value": "...", "label": "..."}')
+            members.fault(key, f'entry {place}: expected a text, or an object {{"value": "...", "label": "..."}}')
     return tuple(tokens)
 
 

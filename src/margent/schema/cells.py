@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def plain(column: Any) -> Any:
-    """The column without extension types, run-length encoding or string views; dictionaries stay."""
+    """The column without extension types or run-end encoding, its text as bytes; dictionaries stay."""
     kind = column.type
     while isinstance(kind, pa.BaseExtensionType):
         column = column.storage
@@ -87,16 +88,17 @@ def canonical_texts(column: Any) -> Any:
     return texts.take(encoded.indices)
 
 
-def _texts(values: Any) -> list[bytes | None]:
+def _texts(values: Any) -> Sequence[bytes | None]:
+    """The texts of distinct values, none of which is null; NaN has none."""
     kind = values.type
     if pa.types.is_boolean(kind):
-        return [None if value is None else b"true" if value else b"false" for value in values.to_pylist()]
+        return [b"true" if value else b"false" for value in values.to_pylist()]
     if pa.types.is_integer(kind):
-        return [None if value is None else b"%d" % value for value in values.to_pylist()]
+        return [b"%d" % value for value in values.to_pylist()]
     if pa.types.is_floating(kind):
         return [_float_text(value) for value in numbers(values)]
     if pa.types.is_decimal(kind):
-        return [None if value is None else decimal_text(value).encode() for value in values.to_pylist()]
+        return [decimal_text(value).encode() for value in values.to_pylist()]
     found = _moments(values)
     if found is None:
         return [UNREADABLE] * len(values)

@@ -9,21 +9,20 @@ from margent.errors import Fault
 from margent.schema.check_drawing import drawing_faults, reference_faults
 from margent.schema.check_values import bound_faults, list_faults, spelling_faults
 from margent.schema.drawing import draws_of
+from margent.schema.formats import BLANKS
 from margent.schema.hierarchy import hierarchy_faults
 from margent.schema.labels import scalar_text
 from margent.schema.layout import layout_of
 from margent.schema.open_values import admissible
-from margent.schema.parts import Field, FieldType, MissingToken, QuantileBins, Scalar
-from margent.schema.positions import BLANKS, cell_position
+from margent.schema.parts import NUMERIC, ORDERED, Field, MissingToken, QuantileBins, Scalar
+from margent.schema.positions import cell_position
 from margent.schema.quantile_grid import gridded
 
 if TYPE_CHECKING:
     from margent.schema.fields import Schema
 
-_ORDERED: tuple[FieldType, ...] = ("integer", "number", "date", "datetime", "time", "year", "yearmonth")
 MOST_SIZES = 1000
 """Rows of a person up to which a table of persons by their number of rows makes sense."""
-_NUMERIC: tuple[FieldType, ...] = ("integer", "number", "year")
 
 
 def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[MissingToken], unit: object) -> list[Fault]:
@@ -73,10 +72,10 @@ def unsettled(schema: Schema) -> list[Fault]:
 
     Privacy: none: a function of the schema.
     """
-    return [fault for place, field in enumerate(schema.fields) for fault in unsettled_parts(field, f"/fields/{place}")]
+    return [fault for place, field in enumerate(schema.fields) for fault in _unsettled_parts(field, f"/fields/{place}")]
 
 
-def unsettled_parts(field: Field, pointer: str) -> list[Fault]:
+def _unsettled_parts(field: Field, pointer: str) -> list[Fault]:
     """What a modeled field has bought, and therefore no codes for yet."""
     if field.role != "model":
         return []
@@ -110,49 +109,17 @@ def _misplaced(field: Field) -> Iterator[Fault]:
     bounded = field.minimum is not None or field.maximum is not None
     has_list = field.listed is not None
     rules: list[tuple[bool, str, str]] = [
-        (bounded and field.type not in _ORDERED, "/constraints", f"a {field.type} has no minimum or maximum"),
-        (
-            field.bins is not None and field.type not in _ORDERED,
-            "/margent/bins",
-            f"a {field.type} has no bins",
-        ),
-        (
-            field.bins is not None and has_list,
-            "/margent/bins",
-            "a closed list has no bins; keep one of the two",
-        ),
-        (
-            bool(field.special) and field.type not in _NUMERIC,
-            "/margent/special",
-            "only numbers have special codes",
-        ),
-        (
-            bool(field.special) and has_list,
-            "/margent/special",
-            "put special codes into the closed list itself",
-        ),
-        (
-            field.decimals is not None and field.type != "number",
-            "/margent/decimals",
-            "only a number has decimals",
-        ),
-        (
-            field.time_zone is not None and field.type != "datetime",
-            "/margent/timeZone",
-            "only a datetime has a zone",
-        ),
+        (bounded and field.type not in ORDERED, "/constraints", f"a {field.type} has no minimum or maximum"),
+        (field.bins is not None and field.type not in ORDERED, "/margent/bins", f"a {field.type} has no bins"),
+        (field.bins is not None and has_list, "/margent/bins", "a closed list has no bins; keep one of the two"),
+        (bool(field.special) and field.type not in NUMERIC, "/margent/special", "only numbers have special codes"),
+        (bool(field.special) and has_list, "/margent/special", "put special codes into the closed list itself"),
+        (field.decimals is not None and field.type != "number", "/margent/decimals", "only a number has decimals"),
+        (field.time_zone is not None and field.type != "datetime", "/margent/timeZone", "only a datetime has a zone"),
         (field.ordered and not has_list, "/categoriesOrdered", "needs categories to be in order"),
         (field.hierarchy is not None and not has_list, "/margent/hierarchy", "needs categories to group"),
-        (
-            field.open_set is not None and field.type != "string",
-            "/margent/openSet",
-            "only a string can be open",
-        ),
-        (
-            field.open_set is not None and has_list,
-            "/margent/openSet",
-            "a closed list is not open; keep one of the two",
-        ),
+        (field.open_set is not None and field.type != "string", "/margent/openSet", "only a string can be open"),
+        (field.open_set is not None and has_list, "/margent/openSet", "a closed list is not open; keep one of the two"),
         (
             field.relative_to is not None and field.type not in ("date", "datetime"),
             "/margent/relativeTo",
@@ -225,7 +192,7 @@ def _repeated(texts: Sequence[str], pointer: str, what: str) -> Iterator[Fault]:
 
 
 def _has_quantiles(field: Field) -> bool:
-    return isinstance(field.bins, QuantileBins) and field.listed is None and field.type in _ORDERED
+    return isinstance(field.bins, QuantileBins) and field.listed is None and field.type in ORDERED
 
 
 def _difference_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:

@@ -7,10 +7,8 @@ from fractions import Fraction
 
 from margent.errors import Fault
 from margent.schema.differences import MOST_UNITS, UNITS_OF, reach
-from margent.schema.parts import Field, FieldType, Tail
+from margent.schema.parts import NUMERIC, Field, Tail
 from margent.schema.positions import scalar_position
-
-_NUMERIC: tuple[FieldType, ...] = ("integer", "number", "year")
 
 
 def drawing_faults(field: Field) -> Iterator[Fault]:
@@ -24,7 +22,7 @@ def drawing_faults(field: Field) -> Iterator[Fault]:
         yield Fault("/margent/decode/tail", "must be above 0")
     if not field.spikes:
         return
-    if unbinned or (field.type not in _NUMERIC and field.relative_to is None):
+    if unbinned or (field.type not in NUMERIC and field.relative_to is None):
         yield Fault("/margent/spikes", "only numbers in bins, and differences of dates, have spikes")
         return
     seen: set[object] = set()

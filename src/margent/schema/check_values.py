@@ -7,8 +7,9 @@ from decimal import Decimal
 
 from margent.errors import Fault
 from margent.schema.bins import FLOAT_DIGITS, decimal_places
-from margent.schema.parts import MAX_CODES, EdgeBins, Field, ListedValue, Scalar
-from margent.schema.positions import BLANKS, Position, cell_position, field_format, scalar_position
+from margent.schema.formats import BLANKS
+from margent.schema.parts import MAX_CODES, NUMERIC, EdgeBins, Field, ListedValue, Scalar
+from margent.schema.positions import Position, cell_position, field_format, scalar_position
 from margent.schema.zones import ZONE_YEARS, zone_named
 
 INT64 = (-(2**63), 2**63 - 1)
@@ -88,22 +89,24 @@ def bound_faults(field: Field) -> Iterator[Fault]:
         if bound is None:
             continue
         pointer = f"/constraints/{key}"
-        try:
-            places[key] = scalar_position(field.type, bound, field.time_zone)
-        except ValueError as error:
-            if field.time_zone in (None, "naive"):
-                yield Fault(pointer, str(error))
-            continue
-        yield from _size_faults(field, bound, places[key], pointer)
+        place, faults = _placed(field, bound, pointer)
+        yield from faults
+        if place is not None:
+            places[key] = place
+            yield from _size_faults(field, bound, place, pointer)
     if len(places) == 2 and places["minimum"] > places["maximum"]:
         yield Fault("/constraints", f"minimum {field.minimum} is above maximum {field.maximum}; swap or correct them")
-    if isinstance(field.bins, EdgeBins) and field.type not in ("string", "boolean"):
-        for place, edge in enumerate(field.bins.edges):
-            try:
-                scalar_position(field.type, edge, field.time_zone)
-            except ValueError as error:
-                if field.time_zone in (None, "naive"):
-                    yield Fault(f"/margent/bins/{place}", str(error))
+    if isinstance(field.bins, EdgeBins):
+        for number, edge in enumerate(field.bins.edges):
+            yield from _placed(field, edge, f"/margent/bins/{number}")[1]
+
+
+def _placed(field: Field, value: Scalar, pointer: str) -> tuple[Position | None, list[Fault]]:
+    """Where a declared value stands; a zone that is not known is a fault of its own and not one of every value."""
+    try:
+        return scalar_position(field.type, value, field.time_zone), []
+    except ValueError as error:
+        return None, [Fault(pointer, str(error))] if field.time_zone in (None, "naive") else []
 
 
 def _size_faults(field: Field, bound: Scalar, position: Position, pointer: str) -> Iterator[Fault]:
@@ -137,7 +140,7 @@ def list_faults(field: Field) -> Iterator[Fault]:
         yield from _listed_faults(field, field.listed)
     for place, special in enumerate(field.special):
         pointer, position = f"/margent/special/{place}", None
-        if field.type in ("integer", "number", "year") and not list(spelling_faults(field)):
+        if field.type in NUMERIC and not list(spelling_faults(field)):
             position = cell_position(field.type, special.text, field.spelling, None)
         limits = INT64 if field.type != "number" else (-(10**FLOAT_DIGITS), 10**FLOAT_DIGITS)
         if position is not None and not limits[0] <= position <= limits[1]:
@@ -158,11 +161,9 @@ def _listed_faults(field: Field, listed: Sequence[ListedValue]) -> Iterator[Faul
     for place, item in enumerate(listed):
         key: object = item.value
         if field.type != "string":
-            try:
-                key = scalar_position(field.type, item.value, field.time_zone)
-            except ValueError as error:
-                if field.time_zone in (None, "naive"):
-                    yield Fault(f"{where}/{place}", str(error))
+            position, faults = _placed(field, item.value, f"{where}/{place}")
+            yield from faults
+            key = item.value if position is None else position
         if key in seen:
             yield Fault(f"{where}/{place}", f"{item.value!s} is also entry {seen[key]}; keep one")
         seen.setdefault(key, place)

@@ -42,7 +42,7 @@ def checked_file(members: Members, folder: Path | None, expected_form: str) -> t
         members.fault("sha256", "expected 64 hexadecimal digits in lower case")
     if name is None or not members.sound:
         return None
-    content = file_content(name, members, folder)
+    content = _file_content(name, members, folder)
     if content is None:
         return None
     digest = hashlib.sha256(content).hexdigest()
@@ -52,7 +52,7 @@ def checked_file(members: Members, folder: Path | None, expected_form: str) -> t
     return content, CodeFile(name, digest)
 
 
-def file_content(name: str, members: Members, folder: Path | None) -> bytes | None:
+def _file_content(name: str, members: Members, folder: Path | None) -> bytes | None:
     """The bytes of a file inside the schema's own folder, or None with a fault under ``file``."""
     parts = PurePosixPath(name).parts
     if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or ":" in name or "\0" in name:
@@ -86,9 +86,11 @@ def _values(content: bytes, kind: FieldType, members: Members) -> tuple[ListedVa
             if not row and len(header) == 2:
                 continue
             cells = row or [""]
-            if len(cells) != len(header) or len(listed) > MAX_CODES:
-                what = f"line {rows.line_num} has {len(cells)} cells, the header {len(header)}"
-                members.fault("file", what if len(cells) != len(header) else f"lists more than {MAX_CODES:,} values")
+            if len(cells) != len(header):
+                members.fault("file", f"line {rows.line_num} has {len(cells)} cells, the header {len(header)}")
+                return None
+            if len(listed) > MAX_CODES:
+                members.fault("file", f"lists more than {MAX_CODES:,} values")
                 return None
             label = cells[1] or None if len(cells) == 2 else None
             raw = int(cells[0]) if kind == "integer" and re.fullmatch(r"-?[0-9]{1,19}", cells[0]) else cells[0]

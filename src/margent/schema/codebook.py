@@ -6,9 +6,7 @@ Several values, labels or missing tokens in one cell are separated by ``|``.
 
 from __future__ import annotations
 
-import csv
 import difflib
-import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,8 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.draft import Draft, bounded_field, drafted
-from margent.schema.imports.lines import delimiter_of
+from margent.schema.imports.facts import wanted_bins
+from margent.schema.imports.lines import csv_lines, utf8_text
 from margent.schema.parts import FIELD_TYPES, TYPE_WORDS, Spelling
 from margent.schema.positions import declared_scalar
 from margent.schema.strict_json import load_bytes
@@ -44,11 +43,11 @@ def draft_from_codebook(path: str | Path) -> Draft:
     What the codebook leaves open is a todo; who is protected always is.
 
     Privacy: none: a codebook is public documentation.
-    Raises: SchemaError listing every fault with its line.
+    Raises: SchemaError listing every fault with its line, once it is CSV with a header that can be read.
     """
     path = Path(path)
     faults: list[Fault] = []
-    entries = _entries(load_bytes(path), faults)
+    entries = _entries(path, faults)
     fields = [_field(entry, faults) for entry in entries]
     if not fields and not faults:
         faults.append(Fault("", "describes no column; give one line a column"))
@@ -57,18 +56,9 @@ def draft_from_codebook(path: str | Path) -> Draft:
     return drafted(fields, provenance=f"the codebook {path.name}")
 
 
-def _entries(content: bytes, faults: list[Fault]) -> list[_Entry]:
-    try:
-        text = content.decode("utf-8-sig")
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter_of(text))
-        lines = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except UnicodeDecodeError:
-        faults.append(Fault("", "not UTF-8 text; save it as UTF-8"))
-        return []
-    except csv.Error:
-        faults.append(Fault("", "not a CSV file with commas (or semicolons) and double quotes"))
-        return []
-    header = [cell.strip().lower() for cell in lines[0][1]] if lines else []
+def _entries(path: Path, faults: list[Fault]) -> list[_Entry]:
+    named, lines = csv_lines(utf8_text(load_bytes(path), str(path)), str(path))
+    header = [cell.lower() for cell in named]
     if "name" not in header:
         faults.append(Fault("line 1", f"needs a header with the column name; known are {', '.join(COLUMNS)}"))
         return []
@@ -77,14 +67,13 @@ def _entries(content: bytes, faults: list[Fault]) -> list[_Entry]:
             near = difflib.get_close_matches(cell, COLUMNS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(COLUMNS)}"
             faults.append(Fault("line 1", f"the column {cell!r} is unknown or doubled; {hint}"))
+    if faults:
+        return []  # which cell is of which column is not known
     entries: dict[str, _Entry] = {}
     current: _Entry | None = None
-    for number, row in lines[1:]:
+    for number, found in lines:
         where = f"line {number}"
-        if len(row) > len(header):
-            faults.append(Fault(where, f"has {len(row)} cells, the header {len(header)}; quote cells with commas"))
-            continue
-        cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=True))
+        cells = dict(zip(header, found.values(), strict=True))
         name = cells["name"]
         if name and (current is None or name != current.cells["name"]):
             if name in entries:
@@ -94,7 +83,7 @@ def _entries(content: bytes, faults: list[Fault]) -> list[_Entry]:
             faults.append(Fault(where, "has no name; the first line of a column needs one"))
             continue
         else:
-            current.cells |= {key: cell for key, cell in cells.items() if cell and key not in ("name",)}
+            current.cells |= {key: cell for key, cell in cells.items() if cell and key != "name"}
         faults += _add_codes(current, cells, where)
     return list(entries.values())
 
@@ -126,8 +115,9 @@ def _field(entry: _Entry, faults: list[Fault]) -> dict[str, Any]:
         made = {"name": name, "type": kind}
     else:
         low, high = (_scalar(kind, entry, key, faults) for key in ("minimum", "maximum"))
-        block = {"bins": TODO} if kind in ("number", "date", "datetime", "time") else {}
-        made = bounded_field(name, kind, low, high, **block)
+        made = bounded_field(name, kind, low, high)
+        if wanted_bins(TYPE_WORDS[kind], made):
+            made["margent"] = {"bins": TODO}
     if entry.cells.get("missing"):
         made["missingValues"] = entry.cells["missing"].split("|")
     if entry.cells.get("description"):

@@ -1,7 +1,7 @@
 """Raw values <-> small whole numbers: every cell of every column has a code, whatever it holds.
 
-Encoding is a function of the schema and of one cell alone: never of other cells, of the caller's types or of
-chance. Decoding draws inside bins from a public seed.
+Encoding is a function of the schema and of one cell alone (of a date relative to another, of both): never of other
+rows, of the caller's types or of chance. Decoding draws inside bins from a public seed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,18 +41,6 @@ Codes = NDArray[np.uint16] | NDArray[np.uint32]
 Ids = NDArray[np.int64]
 
 
-class Values(Protocol):
-    """The value codes of one column: `NO_CODE` stands for "no value of this field"."""
-
-    def codes_of_texts(self, texts: Any) -> NDArray[np.int64]:
-        """Codes of raw cell texts; nulls get any code."""
-        ...
-
-    def codes_of_typed(self, column: Any) -> NDArray[np.int64]:
-        """Codes of typed cells; nulls get any code."""
-        ...
-
-
 @dataclass(frozen=True)
 class ColumnReader:
     """Cells of one modeled column -> codes.
@@ -63,8 +51,8 @@ class ColumnReader:
     layout: Layout
 
     @cached_property
-    def values(self) -> Values:
-        """How the field's own values are read."""
+    def values(self) -> ListedTexts | BinnedValues:
+        """How the field's own values are read; `NO_CODE` stands for what is none of them."""
         return values_of(self.layout)
 
     def codes(self, column: Any) -> Codes:
@@ -245,6 +233,8 @@ class Codec:
     ) -> Any:
         if codes.ndim != 2 or codes.shape[1] != len(self.domain.names):
             raise ValueError(f"codes must have shape (rows, {len(self.domain.names)})")
+        for place, layout in enumerate(self.layouts):
+            _require_written(layout, codes[:, place])
         schema, unit = self.arrow_schema, self.schema.unit
         columns: list[Any] = []
         if text:
@@ -294,3 +284,11 @@ class Codec:
             return row_words(seed, label, first_row, codes.shape[0])
 
         return JointValues(rulebook, self.domain).indices(np.asarray(codes, dtype=np.int64), words)
+
+
+def _require_written(layout: Layout, codes: NDArray[np.integer[Any]]) -> None:
+    name = layout.field.name
+    if codes.size and not 0 <= codes.min() <= codes.max() < layout.size:
+        raise ValueError(f"column {name!r}: codes must lie in 0 .. {layout.size - 1}")
+    if layout.unlisted is not None and (codes == layout.unlisted).any():
+        raise ValueError(f"column {name!r}: the code of unlisted cells is never written")

@@ -18,12 +18,11 @@ from margent.schema.codec_categories import NO_CODE, TextLookup
 from margent.schema.codec_numbers import NumberAxis
 from margent.schema.codec_times import TimeAxis
 from margent.schema.drawing import Draws, draws_of
+from margent.schema.formats import BLANKS
 from margent.schema.layout import Layout
-from margent.schema.parts import Field
+from margent.schema.parts import NUMERIC, Field
 from margent.schema.positions import scalar_position
 from margent.schema.ruler import Regions, Ruler
-
-_BLANKS = " \t\r\n\v\f"
 
 
 class Axis(Protocol):
@@ -66,7 +65,7 @@ class BinnedValues:
     def axis(self) -> Axis:
         """The axis of the field's type."""
         field, grid = self.layout.field, self._grid
-        return NumberAxis(field, grid) if field.type in ("integer", "number", "year") else TimeAxis(field, grid)
+        return NumberAxis(field, grid) if field.type in NUMERIC else TimeAxis(field, grid)
 
     @cached_property
     def _grid(self) -> Grid:
@@ -108,7 +107,7 @@ class BinnedValues:
             found = self._codes[regions]
             unread = np.flatnonzero(regions < 0)
             if unread.size and self.layout.texts:
-                trimmed = [text.strip(_BLANKS.encode()) for text in rest.take(pa.array(unread)).to_pylist()]
+                trimmed = [text.strip(BLANKS.encode()) for text in rest.take(pa.array(unread)).to_pylist()]
                 found[unread] = self._lookup.codes(pa.array(trimmed, pa.binary()))
             codes[open_places] = found
         places = pc.fill_null(encoded.indices, codes.size).to_numpy(zero_copy_only=False)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from margent.schema.cells import canonical_texts, decimal_text
+from margent.schema.formats import BLANKS
 from margent.schema.labels import scalar_text
 from margent.schema.layout import Layout, listed_values
 from margent.schema.parts import DEFAULT_FALSE, DEFAULT_TRUE
@@ -20,8 +21,6 @@ from margent.schema.positions import exact_number, plain_decimal
 
 NO_CODE = -1
 """Stands for the code of a cell that no declared text equals."""
-
-_BLANKS = " \t\r\n\v\f"
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class ListedTexts:
         if self.layout.field.type == "boolean":
             # Undecodable bytes must not reach a function on text, so blanks are cut off one by one.
             encoded = texts.dictionary_encode()
-            distinct = [text.strip(_BLANKS.encode()) for text in encoded.dictionary.to_pylist()]
+            distinct = [text.strip(BLANKS.encode()) for text in encoded.dictionary.to_pylist()]
             found = np.append(self._lookup.codes(pa.array(distinct, pa.binary())), NO_CODE)
             exact = np.append(self._lookup.codes(encoded.dictionary), NO_CODE)
             found = np.where(exact == NO_CODE, found, exact)
@@ -105,9 +104,9 @@ class ListedTexts:
         else:
             words = (DEFAULT_FALSE, DEFAULT_TRUE)
             no, yes = (next((table[word] for word in side if word in table), NO_CODE) for side in words)
-        values_of = np.array([no, yes, NO_CODE], dtype=np.int64)
+        codes = np.array([no, yes, NO_CODE], dtype=np.int64)
         places = pc.fill_null(column.cast(pa.int8()), 2).to_numpy(zero_copy_only=False)
-        found: NDArray[np.int64] = values_of[places]
+        found: NDArray[np.int64] = codes[places]
         return found
 
     @cached_property

@@ -83,12 +83,12 @@ class DateCells:
     @cached_property
     def _tokens(self) -> Mapping[int, int]:
         """Positions that are missing tokens (closed lists and spikes aside), and their codes."""
-        first = self.layout.values + len(self.layout.special)
+        first = self.layout.first_missing
         return {int(position): code for position, code in self.layout.points.items() if code >= first}
 
     @cached_property
     def _lookup(self) -> TextLookup:
-        first = self.layout.values + len(self.layout.special)
+        first = self.layout.first_missing
         return TextLookup({text: code for text, code in self.layout.texts.items() if code >= first})
 
 
@@ -120,7 +120,7 @@ class DifferenceReader:
         """One code a pair of cells."""
         layout, field = self.layout, self.layout.field
         assert field.relative_to is not None
-        raw = is_text(plain(column).type)
+        raw = is_text(column.type)
         positions, present, codes = self.own.read(column)
         bases, based, _ = self.base.read(base)
         both = present & based
@@ -154,24 +154,15 @@ class DifferenceWriter:
     def dates(
         self, codes: NDArray[np.int64], seed: int, first_row: int, bases: tuple[Positions, Present]
     ) -> tuple[Positions, Present]:
-        """Where the dates stand, and which rows have one.
-
-        Raises: ValueError where a code is out of range or stands for unlisted cells, which are never written.
-        """
+        """Where the dates stand, and which rows have one."""
         layout, field = self.layout, self.layout.field
         assert layout.differences is not None
         assert field.relative_to is not None
-        if codes.size and not 0 <= codes.min() <= codes.max() < layout.size:
-            raise ValueError(f"column {field.name!r}: codes must lie in 0 .. {layout.size - 1}")
-        if layout.unlisted is not None and (codes == layout.unlisted).any():
-            raise ValueError(f"column {field.name!r}: the code of unlisted cells is never written")
-        own = codes < layout.values + len(layout.special)
+        own = codes < layout.first_missing
         units = self._units(np.where(own, codes, 0), row_words(seed, field.name, first_row, codes.size))
         present = own & bases[1]
-        start = shifted(np.where(present, bases[0], 0), np.where(present, units, 0), field.type, field.relative_to.unit)
-        stop = shifted(
-            np.where(present, bases[0], 0), np.where(present, units + 1, 1), field.type, field.relative_to.unit
-        )
+        base, units, unit = np.where(present, bases[0], 0), np.where(present, units, 0), field.relative_to.unit
+        start, stop = shifted(base, units, field.type, unit), shifted(base, units + 1, field.type, unit)
         finest = self._finest
         first = -(-start // finest)  # the first value that can be written from there on, so that order is kept
         room = np.maximum(-(-stop // finest) - first, 1)
@@ -207,9 +198,9 @@ class DifferenceWriter:
         positions, present = dates
         if not text:
             return pc.if_else(pa.array(present), self.axis.arrow(positions), pa.scalar(None, self.arrow_type))
-        first = self.layout.values + len(self.layout.special)
         tokens = [cell[0].text for cell in self.layout.missing] or [""]
-        others = pa.array(tokens, pa.string()).take(pa.array(np.clip(codes - first, 0, len(tokens) - 1)))
+        places = np.clip(codes - self.layout.first_missing, 0, len(tokens) - 1)
+        others = pa.array(tokens, pa.string()).take(pa.array(places))
         return pc.if_else(pa.array(present), self.axis.texts(positions), others)
 
 

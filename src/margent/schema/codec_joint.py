@@ -34,7 +34,7 @@ class JointValues:
         ``words(column, attempt)``: one word of public randomness a row.
 
         Shapes: ``codes`` (n, d), as they are decoded; n indices a column.
-        Raises: ValueError where a row's codes obey no rule: no synthesizer may make such rows.
+        Raises: ValueError where a row's codes break a rule: no synthesizer may make such rows.
         """
         place = self.domain.position
         self._require_allowed(codes)
@@ -59,8 +59,7 @@ class JointValues:
         return found
 
     def _require_allowed(self, codes: Codes) -> None:
-        zeros = self.rulebook.zeros
         place = self.domain.position
-        for factor in zeros.factors:
+        for factor in self.rulebook.zeros.factors:
             if not factor.holds([codes[:, place[name]] for name in factor.columns]).all():
                 raise ValueError(f"rows break the rules between {', '.join(map(repr, factor.columns))}")

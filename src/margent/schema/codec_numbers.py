@@ -45,7 +45,7 @@ class NumberAxis:
         regions = np.full(len(texts), UNREAD, dtype=np.int64)
         plain = self._plain(texts)
         if plain.any():
-            regions[plain] = self._quick(texts.filter(pa.array(plain)), ruler, regions[plain])
+            regions[plain] = self._quick(texts.filter(pa.array(plain)), ruler)
         for place in np.flatnonzero(regions == UNREAD).tolist():
             regions[place] = slow_region(self.field, texts[place].as_py(), ruler)
         return regions
@@ -62,15 +62,16 @@ class NumberAxis:
         matches = pc.match_substring_regex(texts, f"^{_BLANKS}-?{body}{_BLANKS}$")
         return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
-    def _quick(self, texts: Any, ruler: Ruler, unread: Regions) -> Regions:
+    def _quick(self, texts: Any, ruler: Ruler) -> Regions:
+        """Regions of texts that are spelled plainly; `UNREAD` where one must be read exactly."""
         trimmed = pc.ascii_trim_whitespace(texts.cast(pa.string()))
         if self.field.type != "number":
             return ruler.of_integers(integers(trimmed.cast(pa.int64())))
         if self.field.spelling.decimal_char != ".":
             trimmed = pc.replace_substring(trimmed, self.field.spelling.decimal_char, ".")
         regions, doubtful = ruler.of_rounded(numbers(trimmed.cast(pa.float64())))
-        # A text whose nearest float is a landmark's is compared digit by digit, like one not read here.
-        return np.where(doubtful, unread, regions)
+        # A text whose nearest float is a landmark's is compared digit by digit.
+        return np.where(doubtful, UNREAD, regions)
 
     def regions_of_typed(self, column: Any, ruler: Ruler) -> Regions | None:
         """Regions of typed cells (nulls: any), or None where the column is to be read as text."""

@@ -19,13 +19,12 @@ from margent.schema.formats import ISO_WRITTEN, MONTHS, TimeFormat, time_format
 from margent.schema.parts import Field
 from margent.schema.positions import field_format, offset_text, scalar_position
 from margent.schema.ruler import Landmarks, Regions
-from margent.schema.zones import DAY, ZoneTable, zone_table
+from margent.schema.zones import DAY, FIRST_DAY, LAST_DAY, ZoneTable, zone_table
 
 Clock = Literal["wall", "utc", "offset"]
 
 _OFFSET_LENGTH = len("+00:00")
 _FAR = 2**61
-_FIRST_DAY, _LAST_DAY = -719162, 2932896  # 0001-01-01 and 9999-12-31, the days that the calendar knows
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,7 @@ class TimeAxis:
             return walls % DAY
         if self.field.type == "yearmonth":
             return _months(walls // DAY)
-        if self._zone is None or utc:
-            return walls
-        offsets = np.array(self._zone.offsets, dtype=np.int64)
-        changes = np.array(self._zone.walls, dtype=np.int64)
-        return walls - offsets[np.searchsorted(changes, walls, side="right")]
+        return walls if self._zone is None or utc else self._zone.instants_of(walls)
 
     def regions_of_typed(self, column: Any, ruler: Landmarks) -> Regions | None:
         """Regions of typed cells (nulls: any), or None where the column is to be read as text."""
@@ -146,9 +141,7 @@ class TimeAxis:
             walls = positions * DAY if self.field.type == "date" else positions
         offsets = None
         if self._zone is not None:
-            table = np.array(self._zone.offsets, dtype=np.int64)
-            changes = np.array(self._zone.changes, dtype=np.int64)
-            offsets = table[np.searchsorted(changes, positions, side="right")]
+            offsets = self._zone.offsets_at(positions)
             walls = walls + offsets
         pieces = [*_written(written, walls, offsets)]
         if offsets is not None and own is None:
@@ -214,7 +207,7 @@ _THREE = pa.array([f"{number:03}" for number in range(1000)])
 def _written(layout: TimeFormat, walls: NDArray[np.int64], offsets: NDArray[np.int64] | None) -> Iterator[Any]:
     """The pieces of a format as columns of text, for wall-clock readings in seconds since 1970."""
     day, clock = walls // DAY, walls % DAY
-    dates = np.clip(day, _FIRST_DAY, _LAST_DAY).astype("datetime64[D]")
+    dates = np.clip(day, FIRST_DAY, LAST_DAY).astype("datetime64[D]")
     year = dates.astype("datetime64[Y]").astype(np.int64) + 1970
     month = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
     in_month = (dates - dates.astype("datetime64[M]")).astype(np.int64) + 1

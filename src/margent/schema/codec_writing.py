@@ -61,14 +61,8 @@ class ColumnWriter:
         """The cells of rows first_row, first_row + 1, ... as an Arrow column.
 
         ``linked``: grid values that rules between columns have chosen (`codec_joint`), `UNSET` where they have not.
-
-        Raises: ValueError where a code is out of range or stands for unlisted cells, which are never written.
         """
         layout = self.layout
-        if codes.size and not 0 <= codes.min() <= codes.max() < layout.size:
-            raise ValueError(f"column {layout.field.name!r}: codes must lie in 0 .. {layout.size - 1}")
-        if layout.unlisted is not None and (codes == layout.unlisted).any():
-            raise ValueError(f"column {layout.field.name!r}: the code of unlisted cells is never written")
         if isinstance(self.values, ListedTexts):
             return self._listed(codes, text)
         own = codes < layout.values
@@ -77,7 +71,7 @@ class ColumnWriter:
             return self._texts(codes, own, self.values.axis.texts(indices))
         if self._special_values is None:
             column = self._texts(codes, own, self.values.axis.texts(indices))
-            return pc.if_else(pa.array(codes < layout.values + len(layout.special)), column, None)
+            return pc.if_else(pa.array(codes < layout.first_missing), column, None)
         return self._typed(codes, own, self.values.axis.arrow(indices))
 
     def indices(

@@ -14,20 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.schema.parts import Field, FieldType, Period
+from margent.schema.periods import MONTHS_OF, PERIODS_OF
 from margent.schema.positions import scalar_position
-from margent.schema.zones import DAY, ZONE_YEARS
+from margent.schema.zones import DAY, FIRST_DAY, LAST_DAY, ZONE_YEARS
 
 Positions = NDArray[np.int64]
 
-UNITS_OF: Mapping[FieldType, tuple[Period, ...]] = {
-    "date": ("day", "week", "month", "quarter", "year"),
-    "datetime": ("hour", "day", "week", "month", "quarter", "year"),
-}
+UNITS_OF: Mapping[FieldType, tuple[Period, ...]] = {"date": PERIODS_OF["date"], "datetime": PERIODS_OF["datetime"]}
 """Which units a difference of each type can be counted in."""
 
 _SECONDS: Mapping[Period, int] = {"hour": 3600, "day": DAY, "week": 7 * DAY}
-_MONTHS: Mapping[Period, int] = {"month": 1, "quarter": 3, "year": 12}
-_FIRST_DAY, _LAST_DAY = -719162, 2932896  # 0001-01-01 and 9999-12-31
 MOST_UNITS = 10**8
 """Bounds of a difference lie within so many units: more than the hours that the calendar has."""
 
@@ -85,9 +81,12 @@ def reach(field: Field, by_name: Mapping[str, Field]) -> tuple[int, int]:
     )
     high -= 1
     zoned = field.type == "datetime" and field.time_zone not in (None, "naive", "UTC")
-    first, last = _FIRST_DAY, _LAST_DAY
+    first, last = FIRST_DAY, LAST_DAY
     if zoned:
-        first, last = (int(np.datetime64(f"{year}-01-01").astype(np.int64)) for year in ZONE_YEARS)
+        first, last = (
+            int(np.datetime64(f"{year}-{day}").astype(np.int64))
+            for year, day in zip(ZONE_YEARS, ("01-01", "12-31"), strict=True)
+        )
     days = [place if field.type == "date" else place // DAY for place in (low, high)]
     if days[0] < first or days[1] > last:
         years = f"{ZONE_YEARS[0]} to {ZONE_YEARS[1]}" if zoned else "1 to 9999"
@@ -124,10 +123,10 @@ def shifted(bases: Positions, units: Positions, kind: FieldType, unit: Period) -
     if unit in _SECONDS:
         return bases + units * (_SECONDS[unit] // (DAY if kind == "date" else 1))
     day, clock = (bases, 0) if kind == "date" else (bases // DAY, bases % DAY)
-    dates = np.clip(day, _FIRST_DAY, _LAST_DAY).astype("datetime64[D]")
+    dates = np.clip(day, FIRST_DAY, LAST_DAY).astype("datetime64[D]")
     month = dates.astype("datetime64[M]")
     in_month = (dates - month).astype(np.int64)
-    target = (month.astype(np.int64) + units * _MONTHS[unit]).astype("datetime64[M]")
+    target = (month.astype(np.int64) + units * MONTHS_OF[unit]).astype("datetime64[M]")
     start = target.astype("datetime64[D]").astype(np.int64)
     length = (target + 1).astype("datetime64[D]").astype(np.int64) - start
     moved: Positions = start + np.minimum(in_month, length - 1)
@@ -146,9 +145,9 @@ def differences(positions: Positions, bases: Positions, kind: FieldType, unit: P
         return (positions - bases) // (_SECONDS[unit] // (DAY if kind == "date" else 1))
     months = _months(positions, kind) - _months(bases, kind)
     months -= shifted(bases, months, kind, "month") > positions
-    return months // _MONTHS[unit]
+    return months // MONTHS_OF[unit]
 
 
 def _months(positions: Positions, kind: FieldType) -> Positions:
-    day = np.clip(positions if kind == "date" else positions // DAY, _FIRST_DAY, _LAST_DAY)
+    day = np.clip(positions if kind == "date" else positions // DAY, FIRST_DAY, LAST_DAY)
     return day.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)

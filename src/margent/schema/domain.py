@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 Clique = tuple[str, ...]
 """A sorted tuple of distinct column names: the columns that one marginal counts together."""
@@ -60,11 +61,14 @@ class Merge:
         return max(self.groups, default=-1) + 1
 
 
+NO_MERGES: Mapping[str, Merge] = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class Domain:
     """Ordered columns with the number of codes of each; sizes are Python integers and never overflow.
 
-    Shapes: ``names`` and ``sizes`` have one entry a modelled column (d of them).
+    Shapes: ``names`` and ``sizes`` have one entry a modeled column (d of them).
     Privacy: none: a function of the schema.
 
     >>> domain = Domain(("sex", "age"), (2, 100))

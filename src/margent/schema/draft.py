@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from margent.errors import Fault
+from margent.schema.container import stored_type
 from margent.schema.todos import TODO, todo_faults
 from margent.schema.zones import zone_named
 
@@ -61,7 +62,7 @@ def draft_from_table(columns: Sequence[str], arrow_schema: Any | None = None) ->
         return drafted([{"name": name, "type": TODO} for name in columns])
     found = {each.name: each for each in arrow_schema}
     return drafted(
-        [_as_declared(typed_field(name, found[name].type), nullable=found[name].nullable) for name in columns]
+        [_as_declared(_typed_field(name, found[name].type), nullable=found[name].nullable) for name in columns]
     )
 
 
@@ -72,17 +73,13 @@ def _as_declared(field: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
     return field | {"constraints": {"required": True} | field.get("constraints", {})}
 
 
-def typed_field(name: str, kind: Any) -> dict[str, Any]:
+def _typed_field(name: str, declared: Any) -> dict[str, Any]:
     """A field drafted from the Arrow type its column declares."""
     import pyarrow as pa
 
-    types = pa.types
-    while isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    if kind is None or types.is_null(kind) or types.is_duration(kind) or types.is_interval(kind):
+    types, kind = pa.types, stored_type(declared)
+    if types.is_null(kind) or types.is_duration(kind) or types.is_interval(kind):
         return {"name": name, "type": TODO}
-    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
-        return typed_field(name, kind.value_type)
     if types.is_nested(kind):
         return {
             "name": name,

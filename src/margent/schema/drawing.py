@@ -68,7 +68,7 @@ def draws_of(field: Field, cuts: Cuts, apart: Sequence[Position] = ()) -> Draws:
     step = 1
     if field.decode == "integer" and field.type == "number":
         step = int(1 / cuts.grid.unit)
-        cuts = whole_cuts(field, apart)
+        cuts = _whole_cuts(field, apart)
     first = np.array(cuts.first, dtype=np.int64)
     within = tuple(index for index in cuts.apart if cuts.first[0] <= index <= cuts.grid.floor(cuts.maximum))
     owner = tuple(int(np.searchsorted(first, index, side="right")) - 1 for index in within)
@@ -79,7 +79,7 @@ def draws_of(field: Field, cuts: Cuts, apart: Sequence[Position] = ()) -> Draws:
     return Draws(first, np.array(cuts.count, dtype=np.uint64), within, owner, step, field.decode, half)
 
 
-def whole_cuts(field: Field, apart: Sequence[Position]) -> Cuts:
+def _whole_cuts(field: Field, apart: Sequence[Position]) -> Cuts:
     """The same bins, of which only whole numbers may be written.
 
     Raises: ValueError where one of them holds none.

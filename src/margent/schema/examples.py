@@ -12,7 +12,7 @@ from margent.schema.layout import Layout
 
 
 def example_cells(codec: Codec, count: int = 3) -> Mapping[str, tuple[str, ...]]:
-    """At most ``count`` different values of each modeled column, spelled as a text file spells them.
+    """At most ``count`` (two or more) different values of each modeled column, spelled as a text file spells them.
 
     A table whose cells are spelled otherwise (another date format, yes for true) would be read as missing or
     unlisted throughout, which nobody may look up in the rows: only the person who knows the table can tell.

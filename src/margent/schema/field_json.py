@@ -195,20 +195,16 @@ class _FieldReader:
             return None
         return self._scalar(self.constraints, key, self.constraints.get(key))
 
-    def _scalar(self, members: Members, key: str | int, raw: Any) -> Scalar | None:
+    def _scalar(self, members: Members, key: str | int, raw: Any, kind: FieldType | None = None) -> Scalar | None:
         try:
-            return declared_scalar(self.kind, raw, self.spelling)
+            return declared_scalar(kind or self.kind, raw, self.spelling)
         except ValueError as error:
             members.fault(key, str(error))
             return None
 
     def _whole(self, members: Members, key: str | int, raw: Any) -> Scalar | None:
         """An edge or spike of a difference: a whole number of its units."""
-        try:
-            return declared_scalar("integer", raw, self.spelling)
-        except ValueError as error:
-            members.fault(key, str(error))
-            return None
+        return self._scalar(members, key, raw, "integer")
 
     def _listed(self) -> tuple[tuple[ListedValue, ...] | None, CodeFile | None]:
         top, record = self.top, read_code_file_record(self.block)

@@ -18,11 +18,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from margent.errors import Fault, SchemaError
-from margent.schema.block_json import read_missing
 from margent.schema.check import schema_faults, size_faults
-from margent.schema.field_json import read_field
+from margent.schema.field_json import CONSTRAINTS, read_field
 from margent.schema.parts import Field, FieldType, MissingToken
-from margent.schema.strict_json import Members, strict_faults
+from margent.schema.strict_json import strict_faults
 
 if TYPE_CHECKING:
     from margent.schema.rulebook import Rulebook
@@ -206,7 +205,6 @@ def Dropped(name: str, **options: Any) -> Field:
     return _field(name, "string", options, role="drop")
 
 
-_CONSTRAINTS = ("minimum", "maximum", "required", "enum")
 _TOP = {
     "format": "format",
     "missing_values": "missingValues",
@@ -242,14 +240,14 @@ def _field(name: str, kind: FieldType, options: Mapping[str, Any], **own: Any) -
     for key, value in {**options, **own}.items():
         if value is None:
             continue
-        if key in _CONSTRAINTS:
+        if key in CONSTRAINTS:
             raw["constraints"][key] = _plain(value)
         elif key in _TOP:
             raw[_TOP[key]] = _plain(value)
         elif key in _BLOCK:
             raw["margent"][_BLOCK[key]] = _plain(value)
         else:
-            known = ", ".join([*_CONSTRAINTS, *_TOP, *_BLOCK])
+            known = ", ".join([*CONSTRAINTS, *_TOP, *_BLOCK])
             faults.append(Fault(f"/{key}", f"is not an option of a field; known are {known}"))
     faults += strict_faults(raw)
     field = read_field(raw, "", faults, None) if not faults else None
@@ -269,16 +267,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [_plain(member) for member in value]
     return value
-
-
-def missing_tokens(texts: Sequence[str | Mapping[str, str]]) -> tuple[MissingToken, ...]:
-    """Missing tokens from texts (one cell together) and ``{"value", "label"}`` objects (a cell each).
-
-    >>> [token.text for token in missing_tokens(["", "NA"])]
-    ['', 'NA']
-    """
-    faults: list[Fault] = []
-    tokens = read_missing(Members({"missingValues": list(texts)}, "", faults), "missingValues")
-    if faults or tokens is None:
-        raise SchemaError(faults)
-    return tokens

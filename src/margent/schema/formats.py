@@ -12,6 +12,9 @@ from datetime import date
 from functools import cache
 from typing import Literal, NamedTuple, cast
 
+BLANKS = " \t\r\n\v\f"
+"""Whitespace that is ignored around a cell of any type but text."""
+
 Part = Literal["Y", "y", "m", "b", "B", "d", "j", "H", "I", "M", "S", "f", "p", "z"]
 
 MONTHS = (
@@ -97,7 +100,7 @@ class TimeFormat:
 
     def parse(self, text: str) -> Moment | None:
         """The moment a text stands for, or None: it never raises. Whitespace at the ends is ignored."""
-        match = self.expression.fullmatch(text.strip(" \t\r\n\v\f"))
+        match = self.expression.fullmatch(text.strip(BLANKS))
         return None if match is None else _moment(match.groupdict())
 
 
@@ -234,5 +237,5 @@ def parse_iso(kind: str, text: str) -> Moment | None:
     >>> parse_iso("date", "2023-02-30") is None
     True
     """
-    match = _ISO[kind].fullmatch(text.strip(" \t\r\n\v\f"))
+    match = _ISO[kind].fullmatch(text.strip(BLANKS))
     return None if match is None else _moment(match.groupdict())

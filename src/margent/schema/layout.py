@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from margent.schema.bins import Cuts, bin_of, cut
 from margent.schema.differences import difference_field
+from margent.schema.formats import BLANKS
 from margent.schema.parts import Field, ListedValue, MissingToken, Scalar, SpecialCode
-from margent.schema.positions import BLANKS, Position, cell_position, scalar_position
+from margent.schema.positions import Position, cell_position, scalar_position
 
 MissingCell = tuple[MissingToken, ...]
 
@@ -46,12 +47,17 @@ class Layout:
     @property
     def size(self) -> int:
         """Number of codes."""
-        return self.values + len(self.special) + len(self.missing) + (self.unlisted is not None)
+        return self.first_missing + len(self.missing) + (self.unlisted is not None)
+
+    @property
+    def first_missing(self) -> int:
+        """The code of the first missing cell, where there is one: values and special codes come before."""
+        return self.values + len(self.special)
 
     @property
     def null(self) -> int:
         """The code of a null in a typed column: the first missing cell, or that of unreadable cells."""
-        return self.values + len(self.special) if self.missing else self.fallback
+        return self.first_missing if self.missing else self.fallback
 
     def code_of(self, text: str) -> int | None:
         """The code of a cell's text, or None where it cannot be read or is not in the closed list."""
@@ -78,12 +84,12 @@ def listed_values(field: Field) -> tuple[ListedValue, ...] | None:
     return field.listed
 
 
-def missing_cells(field: Field, tokens: Sequence[MissingToken]) -> tuple[MissingCell, ...]:
+def _missing_cells(field: Field, tokens: Sequence[MissingToken]) -> tuple[MissingCell, ...]:
     """The missing cells of a field: one for all plain tokens together, one for each token that stands alone.
 
     >>> from margent.schema.parts import Field
     >>> plain, refused = [MissingToken(""), MissingToken("NA")], MissingToken("-9", "refused", alone=True)
-    >>> [[token.text for token in cell] for cell in missing_cells(Field("x", "string"), [*plain, refused])]
+    >>> [[token.text for token in cell] for cell in _missing_cells(Field("x", "string"), [*plain, refused])]
     [['', 'NA'], ['-9']]
     """
     if field.required:
@@ -110,7 +116,7 @@ def layout_of(field: Field, tokens: Sequence[MissingToken]) -> Layout:
     Raises: ValueError saying what is wrong with the bins or the policy for unlisted cells.
     """
     listed = listed_values(field)
-    cells = missing_cells(field, tokens)
+    cells = _missing_cells(field, tokens)
     differences = None if field.relative_to is None else layout_of(difference_field(field), ())
     apart = own_positions(field, [special.text for special in field.special])
     apart |= own_positions(field, [token.text for token in tokens if field.nullable])
@@ -119,7 +125,7 @@ def layout_of(field: Field, tokens: Sequence[MissingToken]) -> Layout:
         cuts, special = differences.cuts, differences.special
     else:
         cuts = cut(field, [*apart.values(), *spikes]) if listed is None else None
-        special = (*field.special, *(SpecialCode(spike_text(field, cuts, spike)) for spike in field.spikes))
+        special = (*field.special, *(SpecialCode(_spike_text(field, cuts, spike)) for spike in field.spikes))
     values = len(listed) if listed is not None else len(cuts.starts) if cuts else 0
 
     texts: dict[str, int] = {}
@@ -173,12 +179,12 @@ def spike_positions(field: Field) -> dict[Position, None]:
     return {scalar_position(field.type, spike, None): None for spike in field.spikes}
 
 
-def spike_text(field: Field, cuts: Cuts | None, spike: Scalar) -> str:
+def _spike_text(field: Field, cuts: Cuts | None, spike: Scalar) -> str:
     """A spike as it is written: with as many decimals as the other values.
 
     >>> from margent.schema.bins import EqualBins
     >>> pay = Field("pay", "number", minimum=0, maximum=9, bins=EqualBins(3), decimals=2, spikes=(Decimal("1.5"),))
-    >>> spike_text(pay, cut(pay), Decimal("1.5"))
+    >>> _spike_text(pay, cut(pay), Decimal("1.5"))
     '1.50'
     """
     digits = len(str(int(1 / cuts.grid.unit))) - 1 if cuts is not None and field.type == "number" else 0

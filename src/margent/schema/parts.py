@@ -23,6 +23,10 @@ FIELD_TYPES: tuple[FieldType, ...] = (
     "yearmonth",
 )
 
+NUMERIC: tuple[FieldType, ...] = ("integer", "number", "year")
+ORDERED: tuple[FieldType, ...] = (*NUMERIC, "date", "datetime", "time", "yearmonth")
+"""The types whose values lie on an axis, between bounds."""
+
 TYPE_WORDS: Mapping[str, FieldType] = {kind: kind for kind in FIELD_TYPES} | {
     "text": "string",
     "str": "string",

@@ -16,8 +16,10 @@ PERIODS_OF: Mapping[FieldType, tuple[Period, ...]] = {
 }
 """Which calendar bins a field of each type can have."""
 
+MONTHS_OF: Mapping[Period, int] = {"month": 1, "quarter": 3, "year": 12}
+"""Months of the periods that are counted on the calendar."""
+
 _EPOCH = date(1970, 1, 1)
-_MONTHS: Mapping[Period, int] = {"month": 1, "quarter": 3, "year": 12}
 
 
 def boundaries(period: Period, kind: FieldType, low: int, high: int, time_zone: str | None) -> tuple[int, ...]:
@@ -41,7 +43,7 @@ def boundaries(period: Period, kind: FieldType, low: int, high: int, time_zone: 
 
 def _beginnings(period: Period, kind: FieldType, low: int, high: int, time_zone: str | None) -> Iterator[int]:
     if kind == "yearmonth":
-        step = _MONTHS[period]
+        step = MONTHS_OF[period]
         yield from range(low - low % step, high + step, step)
     elif kind == "date":
         yield from _days(period, low)
@@ -71,7 +73,7 @@ def _days(period: Period, low: int) -> Iterator[int]:
         last = (date.max - _EPOCH).days
         yield from range(first, last + 1, step)
         return
-    months = _MONTHS[period]
+    months = MONTHS_OF[period]
     month = day.year * 12 + (day.month - 1) // months * months
     while month < 12 * (date.max.year + 1):
         yield (date(month // 12, month % 12 + 1, 1) - _EPOCH).days

@@ -13,14 +13,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from margent.schema.formats import Moment, TimeFormat, parse_iso, time_format
+from margent.schema.formats import BLANKS, Moment, TimeFormat, parse_iso, time_format
 from margent.schema.parts import FieldType, Scalar, Spelling
 from margent.schema.strict_json import kind_of
 from margent.schema.zones import DAY, instant_of_wall, zone_named
 
 Position = int | Fraction
 
-BLANKS = " \t\r\n\v\f"
 BEYOND = 10**40
 """Stands for every number of larger size, so that a cell such as 1e999999999 costs nothing."""
 _TINY = Fraction(1, 10**40)
@@ -115,10 +114,10 @@ def cell_position(kind: FieldType, text: str, spelling: Spelling, time_zone: str
         return spelled_number(text, spelling, infinite=True)
     own = field_format(kind, spelling)
     moment = own.parse(text) if own else parse_iso(kind, text)
-    return None if moment is None else moment_position(kind, moment, time_zone)
+    return None if moment is None else _moment_position(kind, moment, time_zone)
 
 
-def moment_position(kind: FieldType, moment: Moment, time_zone: str | None) -> int | None:
+def _moment_position(kind: FieldType, moment: Moment, time_zone: str | None) -> int | None:
     """Where a moment stands on the axis of a date, datetime, time or yearmonth field.
 
     An offset is honored by a zoned datetime field; anywhere else there is no telling what it means: None.
@@ -152,7 +151,7 @@ def scalar_position(kind: FieldType, scalar: Scalar, time_zone: str | None) -> P
     if isinstance(scalar, Decimal):
         return Fraction(scalar)
     moment = parse_iso(kind, scalar)
-    position = None if moment is None else moment_position(kind, moment, time_zone)
+    position = None if moment is None else _moment_position(kind, moment, time_zone)
     if position is None:
         raise ValueError('an offset needs margent.timeZone; give one ("UTC" or an IANA name) or leave the offset out')
     return position

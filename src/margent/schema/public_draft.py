@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -54,7 +55,7 @@ class _Column:
     repeats: bool = False
     odd: bool = False
     offsets: bool = False
-    bounds: dict[FieldType, tuple[Position, Position] | None] = field(default_factory=dict)
+    bounds: dict[FieldType, tuple[Position, Position]] = field(default_factory=dict)
     kinds: tuple[FieldType, ...] = _KINDS
 
     def add(self, column: Any) -> None:
@@ -79,13 +80,12 @@ class _Column:
             self._measure(text)
 
     def _measure(self, text: str) -> None:
-        zone = "UTC"
         for kind in self.kinds:
-            position = cell_position(kind, text, Spelling(), zone)
+            position = cell_position(kind, text, Spelling(), "UTC")
             if position is None or not _plainly(kind, text, position):
                 self.kinds = tuple(other for other in self.kinds if other != kind)
                 continue
-            low, high = self.bounds.get(kind) or (position, position)
+            low, high = self.bounds.get(kind, (position, position))
             self.bounds[kind] = min(low, position), max(high, position)
             if kind == "datetime":
                 moment = parse_iso(kind, text)
@@ -103,8 +103,7 @@ class _Column:
             return {"name": self.name, "type": "string", "margent": {"role": "drop"}}
         if self.kinds:
             kind = self.kinds[0]
-            low, high = self.bounds[kind] or (0, 0)
-            return self._bounded(kind, low, high)
+            return self._bounded(kind, *self.bounds[kind])
         if len(self.texts) <= self.max_categories:
             return {"name": self.name, "type": "string", "categories": sorted(self.texts)}
         role = "drop" if self.repeats else "identifier"
@@ -113,7 +112,7 @@ class _Column:
     def _bounded(self, kind: FieldType, low: Position, high: Position) -> dict[str, Any]:
         block: dict[str, Any] = {}
         if kind == "number":
-            bounds = [json_scalar(plain_decimal(position * 1)) for position in (low, high)]  # type: ignore[arg-type]
+            bounds = [json_scalar(plain_decimal(Fraction(position))) for position in (low, high)]
             return bounded_field(self.name, kind, *bounds, bins=BINS if low < high else 1)
         if kind == "integer":
             if high - low >= VALUE_CODES:

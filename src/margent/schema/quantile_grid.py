@@ -16,10 +16,10 @@ from margent.schema.labels import position_text
 from margent.schema.layout import own_positions, spike_positions
 from margent.schema.parts import EdgeBins, EqualBins, Field, MissingToken, QuantileBins, Scalar
 from margent.schema.positions import Position, plain_decimal, scalar_position
+from margent.schema.zones import DAY
 
 _CLOCK = (1, 2, 5, 10, 15, 30)
 _SECONDS = (*_CLOCK, *(60 * step for step in _CLOCK), *(3600 * step for step in (1, 2, 3, 6, 12)))
-_DAY = 86_400
 
 
 def gridded(field: Field, tokens: Sequence[MissingToken]) -> Field:
@@ -110,7 +110,7 @@ def _step(field: Field, low: Position, high: Position, most: int) -> Position:
 def _widths(field: Field, span: Fraction) -> Iterator[Position]:
     if field.type in ("datetime", "time"):
         yield from _SECONDS
-        yield from (_DAY * step * 10**power for power in count() for step in (1, 2, 5))
+        yield from (DAY * step * 10**power for power in count() for step in (1, 2, 5))
     if field.type != "number":
         yield from (step * 10**power for power in count() for step in (1, 2, 5))
     power = -field.decimals if field.decimals is not None else -15

@@ -15,7 +15,7 @@ from margent.schema.parts import Field
 from margent.schema.rule_files import with_mapping
 from margent.schema.rules import read_rule
 from margent.schema.strict_json import Members, load_bytes, parse_strict, step, strict_faults
-from margent.schema.todos import field_todos, todo_faults
+from margent.schema.todos import TODO, field_todos, todo_faults
 
 TABLE_KEYS = ("name", "fields", "missingValues", "margent")
 CARRIED_TABLE_KEYS = ("$schema", "title", "description", "rdfType", "primaryKey", "foreignKeys", "example")
@@ -107,7 +107,7 @@ def _unit(block: Members) -> Unit | None:
     given = block.get("unit")
     if given == "row":
         return "row"
-    if given == "todo":
+    if given == TODO:
         return None
     if isinstance(given, Mapping):
         inner = Members(given, "/margent/unit", block.faults)

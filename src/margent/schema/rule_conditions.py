@@ -72,12 +72,12 @@ def read_conditions(members: Members, key: str) -> tuple[tuple[str, Condition], 
         members.fault(key if key in members else None, message if key in members else f'needs "{key}": {message}')
         return ()
     inner = members.inner(key, raw)
-    found = [(name, read_condition(inner, name, condition)) for name, condition in raw.items()]
+    found = [(name, _read_condition(inner, name, condition)) for name, condition in raw.items()]
     members.adopt(inner)
     return tuple((name, condition) for name, condition in found if condition is not None)
 
 
-def read_condition(members: Members, key: str, raw: Any) -> Condition | None:
+def _read_condition(members: Members, key: str, raw: Any) -> Condition | None:
     """One condition, or None with a fault."""
     if raw is None or isinstance(raw, str | int | float | bool):
         return OneOf((raw,))
@@ -96,7 +96,7 @@ def _object(inner: Members, raw: Mapping[str, Any]) -> Condition | None:
     if set(raw) == {"missing"} and isinstance(raw["missing"], bool):
         return Missing(raw["missing"])
     if set(raw) == {"not"}:
-        other = read_condition(inner, "not", raw["not"])
+        other = _read_condition(inner, "not", raw["not"])
         return None if other is None else Not(other)
     if raw and set(raw) <= set(BOUNDS):
         return Within(tuple(raw.items()))
@@ -114,9 +114,8 @@ def truth(condition: Condition, layout: Layout, pointer: str, faults: list[Fault
         other = truth(condition.other, layout, step(pointer, "not"), faults)
         return None if other is None else ~other
     if isinstance(condition, Missing):
-        first = layout.values + len(layout.special)
-        code = np.arange(layout.size)
-        missing: Truth = (code >= first) & (code < first + len(layout.missing))
+        code = np.arange(layout.size) - layout.first_missing
+        missing: Truth = (code >= 0) & (code < len(layout.missing))
         return missing if condition.wanted else ~missing
     if isinstance(condition, Within):
         return _within(condition, layout, pointer, faults)
@@ -124,8 +123,7 @@ def truth(condition: Condition, layout: Layout, pointer: str, faults: list[Fault
     sound = True
     for value in condition.values:
         if value is None:
-            first = layout.values + len(layout.special)
-            found[first : first + len(layout.missing)] = True
+            found[layout.first_missing : layout.first_missing + len(layout.missing)] = True
             continue
         listed = code_of_value(value, layout, pointer, faults)
         if listed is None:
@@ -179,13 +177,13 @@ def _same(item: ListedValue, scalar: Scalar) -> bool:
 
 
 def _within(condition: Within, layout: Layout, pointer: str, faults: list[Fault]) -> Truth | None:
-    field, result = layout.field, np.zeros(layout.size, dtype=np.bool_)
-    result[: layout.values] = True
+    field = layout.field
     if field.type == "string":
         return _within_list(condition, layout, pointer, faults)
     if field.type == "boolean":
         faults.append(Fault(pointer, f"{field.name!r} is true or false: it has no range"))
         return None
+    result = np.arange(layout.size) < layout.values
     boxes, sound = boxes_of(layout), True
     for bound, raw in condition.bounds:
         place = step(pointer, bound)
@@ -216,8 +214,7 @@ def _meets(bound: str, position: Position, edge: Position) -> bool:
 
 def _within_list(condition: Within, layout: Layout, pointer: str, faults: list[Fault]) -> Truth | None:
     """A range of an ordered list of texts, by their places in it."""
-    field, result = layout.field, np.zeros(layout.size, dtype=np.bool_)
-    result[: layout.values] = True
+    field, result = layout.field, np.arange(layout.size) < layout.values
     if not field.ordered:
         faults.append(Fault(pointer, f"{field.name!r} is no ordered list; give the values, or categoriesOrdered"))
         return None

@@ -35,19 +35,21 @@ def with_mapping(rule: Any, pointer: str, faults: list[Fault], folder: Path | No
     return {**rule, "mapping": lines, "mappingFile": {"file": record.file, "sha256": record.sha256}}
 
 
-def _lines(content: bytes, header: list[Any], members: Members) -> list[list[str | None]]:
-    lines: list[list[str | None]] = []
+def _lines(content: bytes, header: list[Any], members: Members) -> list[list[str]]:
+    lines: list[list[str]] = []
     try:
         rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         if next(rows, []) != header:
             members.fault("file", f"its first line must be the header: {','.join(map(str, header))}")
             return []
         for row in rows:
-            if len(row) != len(header) or len(lines) > MAX_CODES:
-                what = f"line {rows.line_num} has {len(row)} cells, the header {len(header)}"
-                members.fault("file", what if len(row) != len(header) else f"has more than {MAX_CODES:,} lines")
+            if len(row) != len(header):
+                members.fault("file", f"line {rows.line_num} has {len(row)} cells, the header {len(header)}")
                 return []
-            lines.append(list(row))
+            if len(lines) > MAX_CODES:
+                members.fault("file", f"has more than {MAX_CODES:,} lines")
+                return []
+            lines.append(row)
     except UnicodeDecodeError:
         members.fault("file", "is not UTF-8 text; save it as UTF-8")
     except csv.Error:

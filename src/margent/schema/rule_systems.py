@@ -108,7 +108,7 @@ class System:
         return low, high, present
 
     def narrow(self, low: Positions, high: Positions, present: Truth) -> Truth:
-        """Shrink boxes in place as far as single rules can; returns which rows have none left empty."""
+        """Shrink boxes in place as far as single rules can; return which rows are left without an empty one."""
         sound = np.ones(low.shape[1], dtype=np.bool_)
         for _ in range(MOST_ROUNDS):
             here = present & sound

@@ -11,8 +11,11 @@ import numpy as np
 
 from margent.errors import Fault
 from margent.schema.allowed import MOST_CELLS, Factor, Truth, cells_of, factor_of
+from margent.schema.bins import bin_of
+from margent.schema.boxes import boxes_of
 from margent.schema.layout import Layout
-from margent.schema.rule_conditions import Condition, code_of_value, truth
+from margent.schema.positions import declared_scalar, scalar_position
+from margent.schema.rule_conditions import code_of_value, truth
 from margent.schema.rules import Conditions, Determines, Implication, Never, Rule
 from margent.schema.strict_json import step
 
@@ -71,13 +74,10 @@ class Tables:
         found = []
         for name, condition in conditions:
             pointer = step(step(placed.pointer, key), name)
-            own = self._truth(condition, name, pointer)
+            own = truth(condition, self.layouts[name], pointer, self.faults)
             if own is not None:
                 found.append((name, own))
         return found
-
-    def _truth(self, condition: Condition, name: str, pointer: str) -> Truth | None:
-        return truth(condition, self.layouts[name], pointer, self.faults)
 
     def _forbid(self, placed: Placed, group: Sequence[tuple[str, Truth]], last_is_then: bool) -> None:
         """Forbid all of the conditions together (the last one's contrary, if it is what must follow)."""
@@ -158,8 +158,7 @@ class Tables:
         keys: list[list[int]] = []
         for layout, cell in zip(given, cells, strict=True):
             if cell is None:
-                first = layout.values + len(layout.special)
-                keys.append(list(range(first, first + len(layout.missing))))
+                keys.append(list(range(layout.first_missing, layout.first_missing + len(layout.missing))))
                 continue
             code = code_of_value(_typed(layout, cell), layout, pointer, self.faults)
             if code is None:
@@ -171,7 +170,7 @@ class Tables:
         """The code of a mapped value and, in a column of wide bins, the grid value to write."""
         if cell is None:
             if layout.missing:
-                return layout.values + len(layout.special), 0
+                return layout.first_missing, 0
             self.faults.append(Fault(pointer, f"maps to a missing cell, and {layout.field.name!r} is required"))
             return None, 0
         if not wide:
@@ -183,15 +182,11 @@ def _typed(layout: Layout, cell: Any) -> Any:
     """The value that a text in a mapping stands for: keys of JSON objects and cells of files are always texts."""
     if not isinstance(cell, str) or cell in layout.texts or layout.field.type not in ("integer", "year"):
         return cell
-    body = cell[1:] if cell.startswith("-") else cell
+    body = cell.removeprefix("-")
     return int(cell) if body.isascii() and body.isdigit() and len(body) < 20 else cell
 
 
 def _grid_value(layout: Layout, cell: Any, pointer: str, faults: list[Fault]) -> tuple[int | None, int]:
-    from margent.schema.bins import bin_of
-    from margent.schema.boxes import boxes_of
-    from margent.schema.positions import declared_scalar, scalar_position
-
     name = layout.field.name
     if isinstance(cell, str) and cell in layout.texts:
         return layout.texts[cell], 0
@@ -214,8 +209,6 @@ def _grid_value(layout: Layout, cell: Any, pointer: str, faults: list[Fault]) ->
 
 def is_wide(layout: Layout) -> bool:
     """Whether some code of a column stands for several values."""
-    from margent.schema.boxes import boxes_of
-
     return layout.field.type not in ("string", "boolean") and boxes_of(layout).wide
 
 

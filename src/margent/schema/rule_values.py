@@ -15,11 +15,11 @@ from margent.schema.allowed import MOST_CELLS, Factor, cells_of, factor_of
 from margent.schema.boxes import Boxes, boxes_of
 from margent.schema.labels import scalar_text
 from margent.schema.layout import Layout, listed_values
+from margent.schema.parts import NUMERIC
 from margent.schema.rule_systems import Axis, System
 from margent.schema.rule_tables import Placed, is_wide, too_large
 from margent.schema.rules import Equal, Order, Sum, columns_of_rule
 
-NUMBERS = ("integer", "number", "year")
 FARTHEST = 2**56
 """Values this far from zero, in units of the finest column, are too large to be added up."""
 CHUNK = 2**17
@@ -67,7 +67,7 @@ def value_faults(placed: Placed, layouts: Mapping[str, Layout]) -> list[Fault]:
 
 def _kind(layout: Layout) -> str:
     field = layout.field
-    if field.type in NUMBERS:
+    if field.type in NUMERIC:
         return "numbers"
     zoned = field.type == "datetime" and field.time_zone not in (None, "naive")
     return f"{field.type}{' with a zone' if zoned else ''}"
@@ -197,12 +197,12 @@ def _zeros(joint: Joint, members: Sequence[Placed], layouts: Mapping[str, Layout
     places = [placed.place for placed in members]
     if len(members) == 1 and _pairwise(joint.system, members[0]):
         tables = []
-        for one, other, _ in joint.system.orders:
-            pair = Joint((joint.columns[one], joint.columns[other]), _sub(joint.system, one, other))
-            tables.append(_table(places, pair))
-        if all(cells_of([axis.low.size for axis in pair.system.axes]) <= MOST_CELLS for pair, _ in tables):
-            return [factor for _, factor in tables if factor is not None], []
-    _, factor = _table(places, joint)
+        for one, other, gap in joint.system.orders:
+            pair = System((joint.system.axes[one], joint.system.axes[other]), ((0, 1, gap),), (), ())
+            tables.append(_table(places, Joint((joint.columns[one], joint.columns[other]), pair)))
+        if None not in tables:
+            return [factor for factor in tables if factor is not None], []
+    factor = _table(places, joint)
     if factor is None:
         own = [layouts[name] for name in joint.columns]
         return [], [too_large(members[-1].pointer, own)]
@@ -215,12 +215,8 @@ def _pairwise(system: System, placed: Placed) -> bool:
     return isinstance(placed.rule, Order) and not placed.rule.strict and plain and len(system.axes) > 2
 
 
-def _sub(system: System, one: int, other: int) -> System:
-    gap = next(gap for first, second, gap in system.orders if (first, second) == (one, other))
-    return System((system.axes[one], system.axes[other]), ((0, 1, gap),), (), ())
-
-
-def _table(places: Sequence[int], joint: Joint) -> tuple[Joint, Factor | None]:
+def _table(places: Sequence[int], joint: Joint) -> Factor | None:
+    """Which combinations of codes have a solution, over classes; None where they are too many to keep."""
     classes, first = [], []
     for axis in joint.system.axes:
         # Codes that stand for no value come last: all of them are the class after the values.
@@ -229,10 +225,10 @@ def _table(places: Sequence[int], joint: Joint) -> tuple[Joint, Factor | None]:
         first.append(min(axis.present.size, values + 1))
     cells = cells_of(first)
     if cells > MOST_CELLS:
-        return joint, None
+        return None
     allowed = np.empty(cells, dtype=np.bool_)
     for start in range(0, cells, CHUNK):
         stop = min(start + CHUNK, cells)
         codes = np.stack(np.unravel_index(np.arange(start, stop), first)).astype(np.int64)
         allowed[start:stop] = joint.system.feasible(codes)
-    return joint, Factor(tuple(places), joint.columns, tuple(classes), allowed.reshape(first))
+    return Factor(tuple(places), joint.columns, tuple(classes), allowed.reshape(first))

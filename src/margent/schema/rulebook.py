@@ -81,10 +81,7 @@ def make_rulebook(schema: Schema) -> tuple[Rulebook | None, list[Fault]]:
     faults += _twice_written(tables.written, rules, layouts)
     if faults:
         return None, faults
-    start = {
-        name: np.arange(layout.size) != (-1 if layout.unlisted is None else layout.unlisted)
-        for name, layout in layouts.items()
-    }
+    start = {name: np.arange(layout.size) != layout.unlisted for name, layout in layouts.items()}
     values = {name: layout.values for name, layout in layouts.items()}
     faults, witness = contradictions(rules, tables.factors, start, values)
     if faults:

@@ -164,7 +164,7 @@ def _determines(members: Members) -> Rule | None:
 def _mapping(members: Members, determinants: int) -> tuple[tuple[Any, ...], ...] | None:
     """The lines of ``mapping``: an object value -> value, or a list of lines [determinants ..., value]."""
     raw = members.get("mapping")
-    if isinstance(raw, Mapping) and set(raw) in ({"file"}, {"file", "sha256"}) and determinants:
+    if isinstance(raw, Mapping) and set(raw) in ({"file"}, {"file", "sha256"}):
         members.fault("mapping", "a file is looked for beside the schema file; here, list the lines themselves")
         return None
     if isinstance(raw, Mapping) and determinants == 1:

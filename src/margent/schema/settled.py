@@ -124,7 +124,7 @@ def quantile_starts(counts: NDArray[np.int64], bins: int) -> list[int]:
     if total == 0:  # nothing but noise: cells are as good as records
         rising, total = np.arange(1, counts.size + 1), counts.size
     for share in range(1, bins):
-        wanted, place = share * total, 0
+        wanted = share * total
         place = int(np.searchsorted(rising[:-1], -(-wanted // bins)))
         if place == rising.size - 1 or (
             place > 0 and wanted - bins * int(rising[place - 1]) <= bins * int(rising[place]) - wanted

@@ -77,6 +77,8 @@ def type_texts(schema: Any) -> dict[str, str]:
 def schema_of_texts(texts: dict[str, str]) -> Any:
     """Columns from their texts; a type that is not known here is left out, so that the schema's own is written.
 
+    Raises: ValueError for a decimal of more digits than its type has.
+
     >>> schema_of_texts({"a": "uint8 not null", "b": "decimal128(9, 2)", "c": "int"})
     a: uint8 not null
     b: decimal128(9, 2)

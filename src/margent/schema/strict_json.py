@@ -52,9 +52,10 @@ def load_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     Raises: SchemaError naming the file.
     """
     try:
+        # Before it is opened: opening a pipe waits for somebody who writes to it.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SchemaError([Fault("", "not a regular file; give the path of a file")], str(path))
         with path.open("rb") as stream:
-            if not stat.S_ISREG(path.stat().st_mode):
-                raise SchemaError([Fault("", "not a regular file; give the path of a file")], str(path))
             content = stream.read(limit + 1)
     except FileNotFoundError:
         raise SchemaError([Fault("", "there is no such file; check the path")], str(path)) from None

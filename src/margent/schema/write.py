@@ -46,7 +46,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     document |= schema.carried
     if tuple(schema.missing) != DEFAULT_MISSING:
         document["missingValues"] = _missing(schema.missing)
-    document["fields"] = [field_to_json(field) for field in schema.fields]
+    document["fields"] = [_field_to_json(field) for field in schema.fields]
     document["margent"] = block
     return document
 
@@ -61,7 +61,7 @@ def schema_text(schema: Schema) -> str:
     return json.dumps(schema_to_json(schema), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def field_to_json(field: Field) -> dict[str, Any]:
+def _field_to_json(field: Field) -> dict[str, Any]:
     """One field as JSON."""
     raw: dict[str, Any] = {"name": field.name, "type": field.type}
     constraints: dict[str, Any] = {}

@@ -7,13 +7,19 @@ taken as the first of the two.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
+Seconds = NDArray[np.int64]
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86400
+FIRST_DAY, LAST_DAY = -719162, 2932896
+"""0001-01-01 and 9999-12-31 as days since 1970: those that the calendar knows."""
 ZONE_YEARS = (1800, 2300)
 """Bounds of a datetime field in a zone with clock changes must lie in these years."""
 
@@ -90,19 +96,24 @@ class ZoneTable:
             for change, before, after in zip(self.changes, self.offsets, self.offsets[1:], strict=False)
         )
 
-    def instant(self, wall: int) -> int:
-        """The instant of a wall-clock reading.
+    def instants_of(self, walls: Seconds) -> Seconds:
+        """The instants of wall-clock readings.
 
         >>> berlin = zone_table("Europe/Berlin", 1679000000, 1699000000)
         >>> skipped = 19442 * 86400 + 2 * 3600 + 1800  # 2023-03-26 02:30, which no clock showed
-        >>> berlin.instant(skipped) - skipped
-        -3600
+        >>> berlin.instants_of(np.array([skipped])) - skipped
+        array([-3600])
         """
-        return wall - self.offsets[bisect_right(self.walls, wall)]
+        return walls - self._after(self.walls, walls)
 
-    def offset(self, instant: int) -> int:
-        """Seconds east of UTC at an instant."""
-        return self.offsets[bisect_right(self.changes, instant)]
+    def offsets_at(self, instants: Seconds) -> Seconds:
+        """Seconds east of UTC at instants."""
+        return self._after(self.changes, instants)
+
+    def _after(self, changes: tuple[int, ...], moments: Seconds) -> Seconds:
+        """The offset that holds at each moment, given when each change is."""
+        offsets: Seconds = np.array(self.offsets, dtype=np.int64)
+        return offsets[np.searchsorted(np.array(changes, dtype=np.int64), moments, side="right")]
 
 
 @cache

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from margent.errors import TableError, UsageError
-from margent.tables.address import Address, read_address
+from margent.tables.address import Address, quoted, read_address
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
 from margent.tables.options import ReadOptions
@@ -49,6 +49,15 @@ class Column:
     sql: str
     declared: pa.DataType
     nullable: bool = True
+
+
+def select(chosen: Sequence[Column], source: str, condition: str) -> str:
+    """The SQL that reads these columns of a source (NULL where there are none), for the rows of a condition.
+
+    Privacy: none: names and the operator's own words.
+    """
+    listed = ", ".join(f"{each.sql} AS {quoted(each.name)}" for each in chosen) or "NULL"
+    return f"SELECT {listed} FROM {source}{condition}"  # noqa: S608 (see quoted)
 
 
 class Stream(Protocol):
@@ -125,10 +134,9 @@ def open_address(text: str, schema: Schema, options: ReadOptions) -> OpenTable:
     Raises: UsageError when the address is off, its package is absent, or it names a query and nobody said that it is
         row-wise; TableError when the database cannot be reached or has no such table; SchemaError when columns differ.
     """
-    address = read_address(text)
-    rows = connected(address, options)
+    rows = connected(read_address(text), options)
     try:
-        return _open(address, rows, schema, options)
+        return _open(rows, schema, options)
     except BaseException:
         rows.close()
         raise
@@ -170,7 +178,7 @@ def connected(address: Address, options: ReadOptions) -> Rows:
     return rows
 
 
-def _open(address: Address, rows: Rows, schema: Schema, options: ReadOptions) -> OpenTable:
+def _open(rows: Rows, schema: Schema, options: ReadOptions) -> OpenTable:
     declared = rows.declared
     check_columns(declared.names, schema, declared=declared)
     wanted = tuple(schema.columns_read)

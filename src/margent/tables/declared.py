@@ -28,26 +28,32 @@ def declared_columns(table: str | Path | Any, options: ReadOptions) -> tuple[tup
 
         return address_columns(str(table), options)
     path = Path(table)
-    require_path(path)
     try:
-        if path.is_dir():
-            from margent.tables.folders import folder_columns
-
-            names, types = folder_columns(path, options)
-            if types is None:
-                _require_header(path, options)
-            return names, types
-        kind = kind_of_path(path, options)
-        if kind in TEXT_KINDS:
-            from margent.tables.text import text_header
-
-            _require_header(path, options)
-            return text_header(path, kind, options)[0], None
-        from margent.tables.columnar import declared_types
-
-        declared = declared_types(path, kind)
+        return _file_columns(path, options)
     except OSError as error:
-        raise TableError(f"{path}: cannot be opened: {error.strerror or 'input/output error'}") from None
+        reason = error.strerror or "input/output error"
+    # Outside the handler: the system's error names the file, whose folders' names may hold cells.
+    raise TableError(f"{path}: cannot be opened: {reason}")
+
+
+def _file_columns(path: Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+    require_path(path)
+    if path.is_dir():
+        from margent.tables.folders import folder_columns
+
+        names, types = folder_columns(path, options)
+        if types is None:
+            _require_header(path, options)
+        return names, types
+    kind = kind_of_path(path, options)
+    if kind in TEXT_KINDS:
+        from margent.tables.text import text_header
+
+        _require_header(path, options)
+        return text_header(path, kind, options)[0], None
+    from margent.tables.columnar import declared_types
+
+    declared = declared_types(path, kind)
     return tuple(declared.names), declared
 
 

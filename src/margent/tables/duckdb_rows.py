@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from margent.errors import TableError, UsageError
 from margent.machine import block_rows
 from margent.tables.address import Address, Name, quoted, quoted_name
-from margent.tables.database import Column, Rows
+from margent.tables.database import Column, Rows, select
 from margent.tables.options import ReadOptions
 from margent.tables.row_filter import proved_condition
 from margent.tables.scratch import require_scratch
@@ -178,16 +178,12 @@ def _rows(session: _Session, address: Address) -> Rows:
     columns = tuple(_column(each, kinds.get(each.name, ""), nullable.get(each.name, True)) for each in declared)
     condition = "" if address.where is None else f" WHERE {_condition(session, address.where, kinds)}"
 
-    def statement(chosen: Sequence[Column]) -> str:
-        listed = ", ".join(f"{each.sql} AS {quoted(each.name)}" for each in chosen) or "NULL"
-        return f"SELECT {listed} FROM {source}{condition}"  # noqa: S608 (see quoted)
-
     def described(chosen: Sequence[Column]) -> pa.Schema:
-        return _checked(lambda: _schema(session.connection.sql(statement(chosen))), address)
+        return _checked(lambda: _schema(session.connection.sql(select(chosen, source, condition))), address)
 
     def reader(chosen: Sequence[Column]) -> _Taken:
         cursor = session.connection.cursor()  # one for each pass, since passes may overlap
-        relation = cursor.sql(statement(chosen))
+        relation = cursor.sql(select(chosen, source, condition))
         # The name until DuckDB 1.4.
         take = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
         return _Taken(cursor, take(block_rows(len(chosen))))

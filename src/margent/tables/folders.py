@@ -150,13 +150,13 @@ def _folder(root: Path, options: ReadOptions) -> Folder:
             )
         if len(set(part.key_names)) < len(part.keys):
             raise TableError(f"{root}: one folder inside the other gives the same column twice: {part.shown}")
-    return Folder(root, kinds[0], parts, tuple(Snapshot.of(part.path).identity for part in parts))
+    return Folder(root, kinds[0], parts, tuple(Snapshot.of(part.path, part.shown).identity for part in parts))
 
 
-def _paths(root: Path, kind: str | None) -> list[tuple[Path, str]]:
-    """All files that are read, of one kind or of any, sorted by folder and name."""
+def _paths(root: Path, kind: str | None, below: Path | None = None) -> list[tuple[Path, str]]:
+    """All files that are read, of one kind or of any, sorted by folder and name; messages name the root alone."""
     found: list[tuple[Path, str]] = []
-    for path in sorted(root.iterdir(), key=os.fsencode):
+    for path in sorted((below or root).iterdir(), key=os.fsencode):
         name = path.name
         if name in _VERSIONED or (name == "metadata" and any(path.glob("*.metadata.json"))):
             raise TableError(
@@ -168,7 +168,7 @@ def _paths(root: Path, kind: str | None) -> list[tuple[Path, str]]:
         if path.is_dir():
             if path.is_symlink():
                 raise TableError(f"{root}: holds a link to another folder; such links are not followed")
-            found += _paths(path, kind)
+            found += _paths(root, kind, path)
         elif (own := kind_by_suffix(name)) is not None and kind in (None, own):
             found.append((path, own))
     return found
@@ -238,7 +238,9 @@ def _reader(
     if kind not in TEXT_KINDS:
         return lambda: columnar_batches(part.path, kind, inside, listed)
     # Where no column of the file is wanted one is read all the same, for the number of its records.
-    file = TextFile(Snapshot.of(part.path), kind, options, header.names, inside or header.names[:1], header.body)
+    file = TextFile(
+        Snapshot.of(part.path, part.shown), kind, options, header.names, inside or header.names[:1], header.body
+    )
     return file.batches
 
 

@@ -27,11 +27,10 @@ def check_columns(
 ) -> None:
     """Every column of the schema is in the table exactly once, of a type it can be read from, and no other is.
 
-    Order does not matter. A field of role drop may be absent: it is dropped already (unless it
-    holds the ids of the persons to protect). A text file's first line that has no name of the schema may be a row:
-    it is not shown. ``declared`` is the Arrow
-    schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a pandas frame holds
-    beside its columns, ``beside`` the columns that a folder's names give.
+    Order does not matter. A field of role drop may be absent: it is dropped already (unless it holds the ids of the
+    persons to protect). A text file's first line that has no name of the schema may be a row: it is not shown.
+    ``declared`` is the Arrow schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a
+    pandas frame holds beside its columns, ``beside`` the columns that a folder's names give.
 
     Privacy: none: names and declared types only.
     Raises: SchemaError listing all differences.

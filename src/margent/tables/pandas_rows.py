@@ -64,10 +64,17 @@ def _declared(frame: pd.DataFrame, wanted: tuple[str, ...]) -> pa.Schema:
         try:
             fields.append(pa.field(name, _column(column.iloc[:0]).type))
         except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-            faults.append(Fault(name, f"columns of dtype {column.dtype.name} cannot be read: convert it first"))
+            faults.append(Fault(name, f"columns of dtype {_shown(column.dtype)} cannot be read: convert it first"))
     if faults:
         raise SchemaError(faults, "the DataFrame")
     return pa.schema(fields)
+
+
+def _shown(dtype: Any) -> str:
+    """A dtype as a message may name it: the value that a sparse one leaves out is a cell."""
+    import pandas as pd
+
+    return f"Sparse[{dtype.subtype}]" if isinstance(dtype, pd.SparseDtype) else str(dtype.name)
 
 
 def _batch(columns: list[pa.Array], names: tuple[str, ...]) -> pa.RecordBatch:
@@ -92,19 +99,19 @@ def _column(series: pd.Series[Any]) -> pa.Array:
         return _column(series.sparse.to_dense())
     objects = isinstance(dtype, np.dtype | pd.PeriodDtype) and dtype.kind == "O"
     if objects or (isinstance(dtype, pd.StringDtype) and dtype.storage == "python"):
-        return pa.array([cell_text(cell) for cell in series.astype(object)], type=pa.large_binary())
+        return pa.array([_cell_text(cell) for cell in series.astype(object)], type=pa.large_binary())
     array = pa.array(series, from_pandas=True)
     if isinstance(array, pa.ChunkedArray):
         return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     return array
 
 
-def cell_text(cell: Any) -> bytes | None:
+def _cell_text(cell: Any) -> bytes | None:
     """The text of one Python object as a CSV would hold it, or None where it is missing.
 
     Privacy: private; never raises, and depends on this cell alone.
 
-    >>> [cell_text(cell) for cell in ("é", 12, 12.0, 0.5, True, float("nan"), None, ["a", "list"])]
+    >>> [_cell_text(cell) for cell in ("é", 12, 12.0, 0.5, True, float("nan"), None, ["a", "list"])]
     [b'\\xc3\\xa9', b'12', b'12', b'0.5', b'true', None, None, b'\\xff']
     """
     try:

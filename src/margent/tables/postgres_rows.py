@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import TableError, UsageError
-from margent.tables.address import Address, Name, quoted, quoted_name
-from margent.tables.database import Column, Rows
+from margent.tables.address import Address, Name, quoted_name
+from margent.tables.database import Column, Rows, select
 from margent.tables.postgres_types import postgres_column
 from margent.tables.row_filter import proved_condition
 
@@ -221,19 +221,16 @@ def _rows(session: _Session, address: Address) -> Rows:
     columns = tuple(postgres_column(each, nullable=nullable.get(each.name, True)) for each in described)
     condition = "" if address.where is None else f" WHERE {_condition(session, address.where, kinds)}"
 
-    def statement(chosen: Sequence[Column]) -> str:
-        listed = ", ".join(f"{each.sql} AS {quoted(each.name)}" for each in chosen) or "NULL"
-        return f"SELECT {listed} FROM {source}{condition}"  # noqa: S608 (see quoted)
-
     def prepared(chosen: Sequence[Column]) -> pa.Schema:
+        statement = select(chosen, source, condition)
         # The server looks at permissions only when a statement begins: so it begins, and has no row to look at.
-        session.told(f"SELECT * FROM ({statement(chosen)}) AS margent_rows WHERE false")  # noqa: S608 (see quoted)
-        return session.described(statement(chosen))
+        session.told(f"SELECT * FROM ({statement}) AS margent_rows WHERE false")  # noqa: S608 (see quoted)
+        return session.described(statement)
 
     return Rows(
         columns,
         prepared,
-        lambda chosen: session.reader(statement(chosen)),
+        lambda chosen: session.reader(select(chosen, source, condition)),
         session.close,
         derived=derived,
         steady=steady,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.machine import BLOCK_ROWS
 from margent.tables.scanner import (
     Found,
     byte_kinds,
@@ -25,8 +26,6 @@ from margent.tables.scanner import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Layout:
         return np.array([place.get(name, -1) for name in self.columns], dtype=np.int32)
 
 
-def parsed(blocks: Iterator[bytes], layout: Layout, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+def parsed(blocks: Iterator[bytes], layout: Layout, batch_rows: int = BLOCK_ROWS) -> Iterator[pa.RecordBatch]:
     """The records of the text in ``blocks``: one row a record, one column of raw bytes a wanted column.
 
     A record with another number of cells than the file has columns is a row of absent cells (nulls). Of a record

@@ -34,15 +34,16 @@ class Snapshot:
     identity: tuple[int, ...] = field(repr=False)
 
     @staticmethod
-    def of(path: Path) -> Snapshot:
-        """The file as it is now.
+    def of(path: Path, shown: str | None = None) -> Snapshot:
+        """The file as it is now; messages call it ``shown``, where its path may hold cells.
 
         Raises: TableError when there is no such file, or it is not a regular one.
         """
+        called = str(path) if shown is None else shown
         if not path.exists():
-            raise TableError(f"{path}: there is no such file")
+            raise TableError(f"{called}: there is no such file")
         if not path.is_file():
-            raise TableError(f"{path}: not a regular file; a pipe or device must be copied to a file first")
+            raise TableError(f"{called}: not a regular file; a pipe or device must be copied to a file first")
         return Snapshot(path, identity_of(path))
 
     def check(self) -> None:

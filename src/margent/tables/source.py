@@ -25,9 +25,8 @@ class TableSource(Protocol):
 
     Shapes: ``columns`` are the table's own, in its order. A batch has the columns that the schema reads, in
     the schema's order, and at most 65,536 rows. From text every column is raw bytes (``binary``), null where
-    a malformed record leaves it absent. From typed containers columns keep their type, except that extension
-    types become what they store, run-end encoded columns are decoded, and
-    bytes and views become large strings.
+    a malformed record leaves it absent. From typed containers columns keep their type, except that extension types
+    become what they store, run-end encoded columns are decoded, and bytes and views become large strings.
     Privacy: private rows.
     """
 
@@ -99,7 +98,9 @@ def open_table(table: str | Path | object, schema: Schema, options: ReadOptions 
     try:
         return _open_file(path, schema, options)
     except OSError as error:
-        raise TableError(f"{path}: cannot be opened: {error.strerror or 'input/output error'}") from None
+        reason = error.strerror or "input/output error"
+    # Outside the handler: the system's error names the file, whose folders' names may hold cells.
+    raise TableError(f"{path}: cannot be opened: {reason}")
 
 
 def _open_file(path: Path, schema: Schema, options: ReadOptions) -> TableSource:

@@ -81,17 +81,15 @@ class SparkRows:
         """
         if self.closed:
             raise TableError(CLOSED)
-        if self.several and self._stored is None:
+        if self._stored is None:
             if self._looked:
                 raise MargentError("internal fault: the rows of a Spark table were to be looked at once")
+            if not self.several:
+                self._looked = True
+                return self.frame, self.form
             with well_batched(self.session, self.form):
                 self._stored = self.keep(self._in_pieces(self.frame) if self.packed else self.frame)
-        if self._stored is not None:
-            return self._stored, PACKED if self.packed else self.form
-        if self._looked:
-            raise MargentError("internal fault: the rows of a Spark table were to be looked at once")
-        self._looked = True
-        return self.frame, self.form
+        return self._stored, PACKED if self.packed else self.form
 
     def keep(self, frame: Any) -> Any:
         """Compute a frame of pieces now, and keep it until `close`: later looks see the same, or fail.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from margent.errors import MargentError, TableError, UsageError
 from margent.tables.spark_forms import Form
-from margent.tables.spark_pieces import FAULT_PLACE, PIECES, Piece, TaskFault, pieces, sound
+from margent.tables.spark_pieces import FAULT, FAULT_PLACE, PIECES, Piece, TaskFault, pieces, sound
 from margent.version import VERSION
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def is_spark_session(session: object) -> bool:
     )
 
 
-def format_and_path(rest: str) -> tuple[str, str]:
+def _format_and_path(rest: str) -> tuple[str, str]:
     """The format and the place of a Spark table from what follows ``spark:``; a bare path is Parquet.
 
     Privacy: none: names only.
     Raises: UsageError naming the forms there are.
 
-    >>> format_and_path("delta:s3a://bucket/people"), format_and_path("s3a://bucket/people")
+    >>> _format_and_path("delta:s3a://bucket/people"), _format_and_path("s3a://bucket/people")
     (('delta', 's3a://bucket/people'), ('parquet', 's3a://bucket/people'))
     """
     word, colon, place = rest.partition(":")
@@ -98,7 +98,7 @@ def parquet_place(rest: str) -> str | None:
     >>> parquet_place("s3a://bucket/people"), parquet_place("table:people")
     ('s3a://bucket/people', None)
     """
-    form, place = format_and_path(rest)
+    form, place = _format_and_path(rest)
     return place if form == "parquet" else None
 
 
@@ -117,7 +117,7 @@ def frame_named(rest: str) -> tuple[Any, Any]:
     Privacy: none spent; file footers or the catalog are looked at, no row.
     Raises: UsageError without pyspark or for another form; TableError when Spark finds no such table.
     """
-    form, place = format_and_path(rest)
+    form, place = _format_and_path(rest)
     session, started = _session()
     frame = None
     try:
@@ -231,7 +231,7 @@ def _probed(version: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         for _ in batches:
             pass
         if version != VERSION:
-            yield Piece("fault", FAULT_PLACE, f"version {VERSION}".encode())
+            yield Piece(FAULT, FAULT_PLACE, f"version {VERSION}".encode())
 
     return pieces(work)
 

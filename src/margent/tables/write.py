@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -17,8 +16,6 @@ from margent.tables.options import FILE_SUFFIXES, TEXT_KINDS, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["FILE_SUFFIXES", "TEXT_KINDS", "write_table", "write_whole"]
 
 _DEFAULT = ReadOptions()
 
@@ -53,39 +50,6 @@ def write_table(
         write(path, kind, tables, declared, options)
     except OSError as error:
         raise TableError(f"{path}: cannot be written: {error.strerror or 'input/output error'}") from None
-
-
-def write_whole(
-    path: Path,
-    kind: str,
-    tables: Iterator[pa.Table],
-    declared: pa.Schema | None = None,
-    options: ReadOptions = _DEFAULT,
-) -> None:
-    """Write as `write_table`, under a temporary name in the same folder that becomes ``path`` at the end.
-
-    Privacy: none: synthetic tables only come here.
-    Raises: as `write_table`; nothing is then left behind, and a file that was there stays as it was.
-    """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        write_table(draft, kind, tables, declared, options)
-        draft.replace(path)
-    except OSError as error:
-        raise TableError(f"{path}: cannot be written: {error.strerror or 'input/output error'}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink()
-
-
-def kind_of_name(name: str) -> str:
-    """The kind of file that a name tells, and Parquet where it tells none: what is written of such a table.
-
-    >>> kind_of_name("people.CSV.gz"), kind_of_name("people")
-    ('csv.gz', 'parquet')
-    """
-    kinds = [kind for kind, suffix in FILE_SUFFIXES.items() if name.lower().endswith(suffix)]
-    return kinds[0] if kinds else "parquet"
 
 
 def _again(first: pa.Table, rest: Iterator[pa.Table]) -> Iterator[pa.Table]:

@@ -223,9 +223,10 @@ def _form_faults(document: Any) -> list[Fault]:
             for key in ("constraints", "margent")
             if not isinstance(raw.get(key, {}), dict)
         ]
-        if not isinstance(raw.get("format", ""), str) or not isinstance(raw.get("margent", {}), dict):
+        if not isinstance(raw.get("format", ""), str):
             faults.append(Fault(where, "its format must be a text"))
-        elif not isinstance(raw.get("margent", {}).get("timeZone", ""), str):
+        block = raw.get("margent", {})
+        if isinstance(block, dict) and not isinstance(block.get("timeZone", ""), str):
             faults.append(Fault(f"{where}/margent/timeZone", "expected a text"))
     if not isinstance(document.get("margent", {}), dict):
         faults.append(Fault("/margent", f"expected an object, found {kind_of(document['margent'])}"))

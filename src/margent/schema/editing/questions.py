@@ -12,12 +12,11 @@ from margent.schema.editing.relative import relative_questions
 from margent.schema.exports.sheet import bins_cell, list_cells, scalar_cell
 from margent.schema.imports.cells import read_bins_cell, read_scalar, relative_cell
 from margent.schema.imports.facts import wanted_bins
-from margent.schema.parts import DEFAULT_FALSE, DEFAULT_TRUE
+from margent.schema.parts import DEFAULT_FALSE, DEFAULT_TRUE, ORDERED
 from margent.schema.todos import TODO
 
 Field = dict[str, Any]
 
-_ORDERED = ("integer", "number", "date", "datetime", "time", "year", "yearmonth")
 _EXAMPLES = {
     "date": "2020-01-31",
     "datetime": "2020-01-31T13:45",
@@ -95,12 +94,8 @@ def _kind(field: Field) -> Question:
 
 def _bounds(field: Field, *, more: bool) -> list[Question]:
     kind, constraints = field["type"], field.get("constraints", {})
-    if (
-        kind not in _ORDERED
-        or "categories" in field
-        or "enum" in constraints
-        or "relativeTo" in field.get("margent", {})
-    ):
+    listed = "categories" in field or "enum" in constraints
+    if kind not in ORDERED or listed or "relativeTo" in field.get("margent", {}):
         return []
     found = []
     for key, word in (("minimum", "lowest"), ("maximum", "highest")):
@@ -122,10 +117,9 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
             Question(
                 key,
                 f"What is the {word} value that can occur{form}? {MANUAL}",
-                f"A bound that is known without the table{example}. Values beyond it count as the nearest "
-                f"one inside, so it may "
-                "be a little too wide, but not much: a range that is far too wide wastes accuracy. "
-                "If the manual names none, choose a round figure from common sense.",
+                f"A bound that is known without the table{example}. Values beyond it count as the nearest one inside, "
+                "so it may be a little too wide, but not much: a range that is far too wide wastes accuracy. If the "
+                "manual names none, choose a round figure from common sense.",
                 "" if now == TODO else scalar_cell(now),
                 change,
             )
@@ -134,66 +128,18 @@ def _bounds(field: Field, *, more: bool) -> list[Question]:
 
 
 def _spelling(field: Field, proposed: str, *, more: bool) -> list[Question]:
+    """What is asked about the spelling of cells, which hangs on their type."""
     kind, block = field["type"], field.get("margent", {})
     found = []
     if kind == "number" and (block.get("decimals") == TODO or more):
-
-        def decimals(made: Field, text: str) -> None:
-            if not (text.strip().isascii() and text.strip().isdigit()):
-                raise ValueError("answer with a whole number, such as 2")
-            made.setdefault("margent", {})["decimals"] = int(text.strip()[:9])
-
-        now = block.get("decimals", TODO)
-        words = "How many digits after the decimal point do values have?"
-        found.append(
-            Question(
-                "decimals", words, "Values are written with so many digits.", "" if now == TODO else str(now), decimals
-            )
-        )
+        found.append(_decimals(block.get("decimals", TODO)))
     if kind == "boolean" and more:
-        for key, word, default in (("trueValues", "yes", DEFAULT_TRUE), ("falseValues", "no", DEFAULT_FALSE)):
-
-            def spell(made: Field, text: str, key: str = key) -> None:
-                made[key] = several(text)
-
-            explained = "As in the table, letter by letter; the first of them is the one that is written."
-            now_spelled = list_cells(field.get(key, list(default)))[0]
-            found.append(Question(key, f"How is {word} spelled? Put | between several", explained, now_spelled, spell))
+        found.append(_spelled(field, "trueValues", "yes", DEFAULT_TRUE))
+        found.append(_spelled(field, "falseValues", "no", DEFAULT_FALSE))
     if kind in ("date", "datetime", "time") and more:
-
-        def form(made: Field, text: str) -> None:
-            made.pop("format", None)
-            if text.strip().lower() != "iso":
-                made["format"] = text.strip()
-
-        found.append(
-            Question(
-                "format",
-                f"How is it spelled in the table? iso for {_EXAMPLES[kind]}, or a pattern such as %d/%m/%Y",
-                "In a pattern %d is the day, %m the month in figures, %b its short name, %Y the year in "
-                "four figures, %H the "
-                "hour, %M the minute, %S the second. Cells of another spelling count as missing.",
-                field.get("format", proposed),
-                form,
-                suggested="format" not in field,
-            )
-        )
+        found.append(_format(field, proposed))
     if kind == "datetime" and (block.get("timeZone") == TODO or more):
-
-        def zone(made: Field, text: str) -> None:
-            made.setdefault("margent", {})["timeZone"] = text.strip()
-
-        told = block.get("timeZone", "naive")
-        found.append(
-            Question(
-                "timeZone",
-                "Which clock? UTC, a zone such as Europe/Berlin, or naive for none in particular",
-                "naive takes the clock as it stands in the table.",
-                "naive" if told == TODO else told,
-                zone,
-                suggested=told == TODO,
-            )
-        )
+        found.append(_clock(block.get("timeZone", "naive")))
     return found
 
 
@@ -202,12 +148,63 @@ def _axis(field: Field) -> str:
     return "integer" if "relativeTo" in field.get("margent", {}) else str(field["type"])
 
 
+def _decimals(now: Any) -> Question:
+    def change(made: Field, text: str) -> None:
+        if not (text.strip().isascii() and text.strip().isdigit()):
+            raise ValueError("answer with a whole number, such as 2")
+        made.setdefault("margent", {})["decimals"] = int(text.strip()[:9])
+
+    words = "How many digits after the decimal point do values have?"
+    told = "" if now == TODO else str(now)
+    return Question("decimals", words, "Values are written with so many digits.", told, change)
+
+
+def _spelled(field: Field, key: str, word: str, default: Sequence[str]) -> Question:
+    def change(made: Field, text: str) -> None:
+        made[key] = several(text)
+
+    explained = "As in the table, letter by letter; the first of them is the one that is written."
+    now = list_cells(field.get(key, list(default)))[0]
+    return Question(key, f"How is {word} spelled? Put | between several", explained, now, change)
+
+
+def _format(field: Field, proposed: str) -> Question:
+    def change(made: Field, text: str) -> None:
+        made.pop("format", None)
+        if text.strip().lower() != "iso":
+            made["format"] = text.strip()
+
+    return Question(
+        "format",
+        f"How is it spelled in the table? iso for {_EXAMPLES[field['type']]}, or a pattern such as %d/%m/%Y",
+        "In a pattern %d is the day, %m the month in figures, %b its short name, %Y the year in four figures, %H the "
+        "hour, %M the minute, %S the second. Cells of another spelling count as missing.",
+        field.get("format", proposed),
+        change,
+        suggested="format" not in field,
+    )
+
+
+def _clock(told: Any) -> Question:
+    def change(made: Field, text: str) -> None:
+        made.setdefault("margent", {})["timeZone"] = text.strip()
+
+    return Question(
+        "timeZone",
+        "Which clock? UTC, a zone such as Europe/Berlin, or naive for none in particular",
+        "naive takes the clock as it stands in the table.",
+        "naive" if told == TODO else told,
+        change,
+        suggested=told == TODO,
+    )
+
+
 def _has_bounds(field: Field) -> bool:
     """Whether a field is cut into bins, or may be: it is on an axis, between bounds that were said."""
     if "relativeTo" in field.get("margent", {}):
         return True
     constraints = field.get("constraints", {})
-    if field["type"] not in _ORDERED or "enum" in constraints or "categories" in field:
+    if field["type"] not in ORDERED or "enum" in constraints or "categories" in field:
         return False
     return {"minimum", "maximum"} <= set(constraints) and TODO not in (constraints["minimum"], constraints["maximum"])
 

@@ -8,16 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from margent.schema.editing.kinds import LEFT_OUT, set_kind
-from margent.schema.editing.question import Question, several
+from margent.schema.editing.question import Question, several, yes_or_no
 from margent.schema.exports.sheet import list_cells
 from margent.schema.imports.cells import split
 from margent.schema.todos import TODO
 
 _EXPLAINED = (
-    "If every row is somebody else, nobody can tell from the result whether any one row was in "
-    "the table. If somebody can "
-    "have several rows (visits, trips, payments), say yes: then the person is protected with "
-    "all of their rows together."
+    "If every row is somebody else, nobody can tell from the result whether any one row was in the table. If somebody "
+    "can have several rows (visits, trips, payments), say yes: then the person is protected with all of their rows "
+    "together."
 )
 
 
@@ -59,9 +58,8 @@ def table_questions(document: Mapping[str, Any], *, every: bool, begun: bool) ->
         Question(
             "rows",
             "How many rows of one person should be counted at most?",
-            "Of persons with more, so many are drawn at random and the others are left out. More rows "
-            "keep more of the table, and "
-            "need more noise: 1, 2 or 4 are usual. `margent plan` compares them.",
+            "Of persons with more, so many are drawn at random and the others are left out. More rows keep more of the "
+            "table, and need more noise: 1, 2 or 4 are usual. `margent plan` compares them.",
             "" if rows == TODO else str(rows),
             set_rows,
         ),
@@ -158,12 +156,9 @@ def _now(unit: Any) -> str:
 
 
 def _unit(made: dict[str, Any], text: str) -> None:
-    word = text.strip().lower()
+    several_rows = yes_or_no(text)
     block = made.setdefault("margent", {})
-    if word in ("n", "no"):
+    if not several_rows:
         block["unit"] = "row"
-    elif word in ("y", "yes"):
-        if not isinstance(block.get("unit"), Mapping):
-            block["unit"] = {"field": TODO, "maxRows": TODO}
-    else:
-        raise ValueError("answer with yes or no")
+    elif not isinstance(block.get("unit"), Mapping):
+        block["unit"] = {"field": TODO, "maxRows": TODO}

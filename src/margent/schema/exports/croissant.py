@@ -132,9 +132,10 @@ def _type(field: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         return kind
     tokens = field.get("missingValues", document.get("missingValues", [""]))
     required = field.get("constraints", {}).get("required") is True
-    written = [] if required else [each["value"] if isinstance(each, Mapping) else each for each in tokens[:1]]
-    written += [each["value"] for each in tokens[1:] if isinstance(each, Mapping)] if not required else []
-    written += [each["value"] for each in special_codes(field)]
+    written = [each["value"] for each in special_codes(field)]
+    if not required:
+        written += [each["value"] if isinstance(each, Mapping) else each for each in tokens[:1]]
+        written += [each["value"] for each in tokens[1:] if isinstance(each, Mapping)]
     plain = all(text == "" or spelled_number(text, DEFAULT_SPELLING) is not None for text in written)
     unusual = "decimalChar" in field or "groupChar" in field or "format" in field or "trueValues" in field
     return "sc:Text" if unusual or not plain else kind

@@ -61,7 +61,7 @@ def _released(folder: Path) -> Described:
         document, file, promise = resource["schema"], resource["path"], package["description"]
         columns = {field["name"] for field in document["fields"]}
         person = document["margent"]["unit"]
-    except (KeyError, IndexError, TypeError, AttributeError):
+    except (KeyError, IndexError, TypeError):
         raise TranscriptError(f"{folder / 'datapackage.json'}: is not the description of a release") from None
     if not isinstance(file, str) or Path(file).name != file or not (folder / file).is_file():
         raise TranscriptError(f"{folder / 'datapackage.json'}: names no table that lies beside it")

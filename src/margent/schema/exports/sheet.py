@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from margent.schema.exports.table_schema import special_codes
 from margent.schema.imports.cells import guarded, joined, relative_cell
 from margent.schema.imports.sheet_cells import COLUMNS, TABLE, TEXTS, field_of_cells
 from margent.schema.todos import TODO
@@ -22,7 +23,7 @@ def sheet_text(document: Mapping[str, Any]) -> str:
     >>> [line.split(",")[:2] for line in sheet_text({"fields": fields, "margent": {"unit": "row"}}).splitlines()]
     [['name', 'type'], ['', 'table'], ['sex', 'string']]
     """
-    lines = [cells_of_table(document), *(cells_of_field(field) for field in document.get("fields", ()))]
+    lines = [_cells_of_table(document), *(_cells_of_field(field) for field in document.get("fields", ()))]
     asked = _ASKED if any(line.get("type") == TODO for line in lines) else ()
     used = [name for name in COLUMNS if name in (*_ALWAYS, *asked) or any(name in line for line in lines)]
     text = io.StringIO(newline="")
@@ -41,7 +42,7 @@ _ASKED = ("relativeTo", "decimals", "format", "trueValues", "falseValues", "unit
 """Columns that stand in a sheet as well where it is open what some column holds."""
 
 
-def cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
+def _cells_of_table(document: Mapping[str, Any]) -> dict[str, str]:
     """The line about the table."""
     block = _object(document, "margent")
     cells = {"type": TABLE}
@@ -76,11 +77,10 @@ def _needs_more(tokens: Any) -> bool:
     return not _same(back.get("missingValues"), tokens)
 
 
-def cells_of_field(raw: Mapping[str, Any]) -> dict[str, str]:
+def _cells_of_field(raw: Mapping[str, Any]) -> dict[str, str]:
     """The line of a field, given as JSON; what no column holds is in ``more``."""
-    if isinstance(special := _object(raw, "margent").get("special"), Mapping):
-        codes = [{"value": text} | ({"label": label} if label else {}) for text, label in special.items()]
-        raw = {**raw, "margent": {**raw["margent"], "special": codes}}
+    if isinstance(_object(raw, "margent").get("special"), Mapping):
+        raw = {**raw, "margent": {**raw["margent"], "special": special_codes(raw)}}
     cells = _cells(raw)
     kept = field_of_cells(cells, "", [])
     more = _difference(raw, kept)

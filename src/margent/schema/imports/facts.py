@@ -71,10 +71,10 @@ def draft_field(facts: ColumnFacts, place: str, notes: list[Fault]) -> dict[str,
     return _question(facts.name)
 
 
-def code_kind(codes: Sequence[str]) -> FieldType:
+def _code_kind(codes: Sequence[str]) -> FieldType:
     """The type of a list of codes: integer where all of them are plainly whole numbers, else string.
 
-    >>> code_kind(["1", "-2", "0"]), code_kind(["01", "02"]), code_kind(["1", "N"])
+    >>> _code_kind(["1", "-2", "0"]), _code_kind(["01", "02"]), _code_kind(["1", "N"])
     ('integer', 'string', 'string')
     """
     return "integer" if codes and all(_WHOLE.fullmatch(code) for code in codes) else "string"
@@ -86,7 +86,7 @@ def _drafted(facts: ColumnFacts) -> dict[str, Any]:
         made: dict[str, Any] = {"name": facts.name, "type": kind if kind in ("string", "integer") else "string"}
         return _described(made | {"margent": {"role": facts.role}}, facts)
     if kind is None and facts.values:
-        kind = code_kind([value if isinstance(value, str) else repr(value) for value, _ in facts.values])
+        kind = _code_kind([value if isinstance(value, str) else repr(value) for value, _ in facts.values])
     if kind is None:
         return _described(_question(facts.name), facts)
     if facts.values:
@@ -150,7 +150,7 @@ def _scalar(kind: FieldType, raw: Any) -> Any:
 
 
 def wanted_bins(kind: FieldType, made: Mapping[str, Any]) -> str | None:
-    """Whether the bins have to be asked for: always for numbers and moments, and for many whole numbers."""
+    """A question where the bins have to be asked for: always for numbers and moments, and for many whole numbers."""
     if kind in _BINNED:
         return TODO
     bounds = [made["constraints"][key] for key in ("minimum", "maximum")]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from margent.errors import Fault, SchemaError
+from margent.errors import Fault, SchemaError, UsageError
 from margent.schema.draft import Draft, drafted
 from margent.schema.imports.facts import ColumnFacts, draft_field
 from margent.schema.todos import TODO
@@ -81,6 +81,19 @@ def imported(
     fields = [draft_field(facts, place, left_out) for place, facts in columns]
     made = drafted(fields, unit=unit, provenance=f"imported from {source}, {subject_name(subject)}")
     return Imported(replace(made, document=(table or {}) | made.document), source, tuple(left_out))
+
+
+def chosen_table(names: list[str], subject: str, table: str | None) -> str:
+    """The table that is meant: the one named, or the only one there is.
+
+    Raises: UsageError listing the tables.
+    """
+    listed = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    if table is None and len(names) != 1:
+        raise UsageError(f"{subject} describes {len(names)} tables: choose one with --table: {listed}")
+    if table is not None and table not in names:
+        raise UsageError(f"--table {table}: {subject} describes no such table; it has: {listed}")
+    return names[0] if table is None else table
 
 
 def subject_name(subject: str) -> str:

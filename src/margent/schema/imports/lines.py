@@ -12,6 +12,17 @@ from margent.schema.strict_json import MAX_BYTES
 CellsOfLine = tuple[int, dict[str, str]]
 
 
+def utf8_text(content: bytes, subject: str) -> str:
+    """The text of a file's bytes, without a byte order mark.
+
+    Raises: SchemaError where it is not UTF-8.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise SchemaError([Fault("", "not UTF-8 text; save it as UTF-8")], subject) from None
+
+
 def csv_lines(text: str, subject: str) -> tuple[list[str], list[CellsOfLine]]:
     """The header, and each further line that is not blank with its number, cells by the header's names.
 

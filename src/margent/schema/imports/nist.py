@@ -133,17 +133,11 @@ def _unit(document: Mapping[str, Any], found: list[tuple[str, ColumnFacts]], not
     runs = document.get("runs")
     if runs is None:
         return None
-    most = (
-        {run.get("max_records_per_individual") for run in runs if isinstance(run, Mapping)}
-        if (
-            isinstance(runs, list)
-            and all(
-                isinstance(run, Mapping) and isinstance(run.get("max_records_per_individual"), int | None)
-                for run in runs
-            )
-        )
-        else set()
+    key = "max_records_per_individual"
+    told = isinstance(runs, list) and all(
+        isinstance(run, Mapping) and isinstance(run.get(key), int | None) for run in runs
     )
+    most = {run.get(key) for run in runs} if told else set()
     if runs:
         notes.append(Fault("/runs", "epsilon, delta and numbers of records are options of a run; left out"))
     rows = most.pop() if len(most) == 1 else None

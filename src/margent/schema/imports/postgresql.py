@@ -10,8 +10,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError
 from margent.schema.imports.facts import ColumnFacts
-from margent.schema.imports.imported import Imported, imported
-from margent.schema.imports.sdv import chosen_table
+from margent.schema.imports.imported import Imported, chosen_table, imported
 from margent.schema.imports.sql_checks import Said, read_check
 from margent.schema.imports.sql_tables import SqlColumn, SqlFile, SqlTable
 from margent.schema.imports.sql_tokens import Token, sql_statements
@@ -110,7 +109,7 @@ def _type(column: SqlColumn, file: SqlFile, where: str, notes: list[Fault]) -> t
     """The type of a column, and what else its type says."""
     tokens = column.type_tokens
     words = [token.text for token in tokens if token.kind in ("word", "name")]
-    name, last = ".".join(words[:1]), words[-1] if words else ""
+    name, last = (words[0], words[-1]) if words else ("", "")
     numbers = [int(token.text) for token in tokens if token.kind == "number" and token.text.isdigit()]
     if any(token.is_sign("[") or token.is_word("array") for token in tokens):
         return _left_out(column, where, notes)

@@ -129,11 +129,11 @@ def _typed(said: Mapping[str, str], sort: str, where: str, notes: list[Fault]) -
         slid = sort == "slider"
         low, high = (_bound(said[key], where, notes) for key in ("low", "high"))
         return replace(number, minimum=low or ("0" if slid else None), maximum=high or ("100" if slid else None))
-    if sort != "text":
-        if sort not in ("sql",):
-            notes.append(Fault(where, f"the field type {sort!r} of {name!r} is not known"))
-            return ColumnFacts(name)
+    if sort == "sql":
         return ColumnFacts(name, "string")
+    if sort != "text":
+        notes.append(Fault(where, f"the field type {sort!r} of {name!r} is not known"))
+        return ColumnFacts(name)
     low, high = (_bound(said[key], where, notes) for key in ("low", "high"))
     if moment := _MOMENT.fullmatch(validation):
         kind: FieldType = "date" if moment.group(1) == "date" else "datetime"

@@ -11,7 +11,7 @@ from typing import Any
 
 from margent.errors import Fault, SchemaError, UsageError
 from margent.schema.imports.facts import ColumnFacts
-from margent.schema.imports.imported import Imported, imported
+from margent.schema.imports.imported import Imported, chosen_table, imported
 from margent.schema.strict_json import kind_of, step
 
 SOURCE = "SDV metadata"
@@ -75,19 +75,6 @@ def _chosen(document: Any, subject: str, table: str | None) -> tuple[Mapping[str
         raise SchemaError([Fault("/tables", "expected an object table -> its description")], subject)
     name = chosen_table(list(tables), subject, table)
     return tables[name], step("/tables", name)
-
-
-def chosen_table(names: list[str], subject: str, table: str | None) -> str:
-    """The table that is meant: the one named, or the only one there is.
-
-    Raises: UsageError listing the tables.
-    """
-    listed = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    if table is None and len(names) != 1:
-        raise UsageError(f"{subject} describes {len(names)} tables: choose one with --table: {listed}")
-    if table is not None and table not in names:
-        raise UsageError(f"--table {table}: {subject} describes no such table; it has: {listed}")
-    return names[0] if table is None else table
 
 
 def _keys(chosen: Mapping[str, Any]) -> set[str]:

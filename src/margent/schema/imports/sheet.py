@@ -14,7 +14,7 @@ from margent.errors import Fault, SchemaError
 from margent.schema.block_json import read_missing
 from margent.schema.draft import Draft
 from margent.schema.fields import DEFAULT_MISSING
-from margent.schema.imports.cells import split, unguarded
+from margent.schema.imports.cells import unguarded
 from margent.schema.imports.imported import Imported, subject_name
 from margent.schema.imports.lines import csv_lines
 from margent.schema.imports.sheet_cells import COLUMNS, TABLE, field_of_cells
@@ -127,7 +127,7 @@ def _schema_faults(draft: Draft, numbers: Sequence[int], folder: Path) -> list[F
 
 
 def _line(pointer: str, numbers: Sequence[int]) -> str:
-    parts = split(pointer.replace("/", "|"))
+    parts = pointer.split("/")
     if len(parts) > 2 and parts[1] == "fields" and parts[2].isdigit() and int(parts[2]) < len(numbers):
         return f"line {numbers[int(parts[2])]} ({pointer})"
     return pointer

@@ -6,7 +6,7 @@ What the plain columns cannot hold (a hierarchy, tokens of their own without a l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from margent.errors import Fault, SchemaError
@@ -28,7 +28,7 @@ COLUMNS = (
     "missingLabels", "required", "special", "specialLabels", "unlisted", "decimals", "format", "timeZone", "trueValues",
     "falseValues", "decimalChar", "groupChar", "title", "description", "unit", "maxRows", "more",
 )  # fmt: skip
-"""The columns of a sheet, in order; a line without a name's cell is no line."""
+"""The columns of a sheet, in order."""
 
 TABLE = "table"
 """The type of the one line that is about the whole table: its name, missing tokens, unit and description."""
@@ -49,7 +49,8 @@ def field_of_cells(cells: Mapping[str, str], where: str, faults: list[Fault]) ->
     if word in ("id", "identifier", "key", "drop"):
         role, word = _ROLES[word], "string"
     kind: str = TYPE_WORDS.get(word, TODO)
-    file = listed_file(reader.text("values")) if kind in ("string", "integer", TODO) else None
+    has_categories = kind in ("string", "integer", TODO)
+    file = listed_file(reader.text("values")) if has_categories else None
     values = None if file else reader.values("values", kind)
     if word == "" and (values or file or role in ("identifier", "drop")):
         kind = "string"
@@ -63,10 +64,10 @@ def field_of_cells(cells: Mapping[str, str], where: str, faults: list[Fault]) ->
     listed = _with_labels(reader, values, "labels")
     if file:
         made["categories"] = file
+    elif listed is not None and has_categories:
+        made["categories"] = listed
     elif listed is not None:
-        (made if kind in ("string", "integer", TODO) else constraints)[
-            "categories" if kind in ("string", "integer", TODO) else "enum"
-        ] = listed
+        constraints["enum"] = listed
     elif kind == "string" and role in (None, "model") and "more" not in cells:
         made["categories"] = TODO
     if reader.yes("ordered"):
@@ -137,7 +138,7 @@ class _Line:
         return [read_scalar(text, kind) for text in split(cell)] or None
 
 
-def _with_labels(reader: _Line, values: list[Any] | None, column: str) -> Any:
+def _with_labels(reader: _Line, values: Sequence[Any] | None, column: str) -> Any:
     labels = split(reader.text(column))
     if values == [TODO]:
         return TODO
@@ -153,11 +154,10 @@ def _with_labels(reader: _Line, values: list[Any] | None, column: str) -> Any:
 
 
 def _missing(reader: _Line) -> dict[str, Any]:
-    cell = reader.text("missing")
-    texts = split(cell)
+    texts = split(reader.text("missing"))
     if not texts:
         return {}
-    return {"missingValues": _with_labels(reader, list(texts), "missingLabels")}
+    return {"missingValues": _with_labels(reader, texts, "missingLabels")}
 
 
 def _block(reader: _Line, kind: str) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _block(reader: _Line, kind: str) -> dict[str, Any]:
     if reader.text("special"):
         block["special"] = [
             item if isinstance(item, dict) else {"value": item}
-            for item in _with_labels(reader, list(split(reader.text("special"))), "specialLabels")
+            for item in _with_labels(reader, split(reader.text("special")), "specialLabels")
         ]
     if reader.text("unlisted"):
         block["unlisted"] = {"to": reader.text("unlisted")}

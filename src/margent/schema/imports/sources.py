@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from margent.errors import Fault, SchemaError, UsageError
+from margent.errors import UsageError
 from margent.schema.imports.imported import Imported
-from margent.schema.imports.lines import delimiter_of
+from margent.schema.imports.lines import delimiter_of, utf8_text
 from margent.schema.imports.nist import from_nist, tells_nist
 from margent.schema.imports.pandera import from_pandera, tells_pandera
 from margent.schema.imports.postgresql import from_postgresql, tells_postgresql
@@ -57,7 +57,7 @@ def import_schema(path: str | Path, *, file_format: str | None = None, table: st
     form = FORMATS[name]
     if table is not None and not form.tables:
         raise UsageError(f"--table {table}: {form.words} describes one table; leave it out")
-    read: Any = parse_strict(content, subject) if form.holds == "json" else _text(content, subject)
+    read: Any = parse_strict(content, subject) if form.holds == "json" else utf8_text(content, subject)
     return form.read(read, subject, table) if form.tables else form.read(read, subject)
 
 
@@ -67,7 +67,7 @@ def _told(content: bytes, subject: str) -> str:
     Raises: UsageError listing the formats where it is of none or of several.
     """
     held: dict[str, Any] = {}
-    text = _text(content, subject)
+    text = utf8_text(content, subject)
     if text.lstrip()[:1] in ("{", "["):
         held["json"] = parse_strict(content, subject)
     else:
@@ -84,13 +84,6 @@ def _told(content: bytes, subject: str) -> str:
     could = f"may be {' or '.join(found)}" if found else "is of no format that can be told"
     listed = "\n".join(f"  {name:<11} {form.words}" for name, form in FORMATS.items())
     raise UsageError(f"{subject} {could}; say which with --format:\n{listed}")
-
-
-def _text(content: bytes, subject: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SchemaError([Fault("", "not UTF-8 text; save it as UTF-8")], subject) from None
 
 
 def _header(text: str) -> list[str]:

@@ -50,7 +50,7 @@ class SqlFile:
 
     def add(self, statement: Tokens) -> None:
         """Read one statement, or count it as unread."""
-        cursor = Cursor(statement)
+        cursor = _Cursor(statement)
         if cursor.words("create"):
             read = self._create(cursor)
         elif cursor.words("comment", "on"):
@@ -66,7 +66,7 @@ class SqlFile:
             line, times = self.unread.get(name, (statement[0].line, 0))
             self.unread[name] = (line, times + 1)
 
-    def _create(self, cursor: Cursor) -> bool:
+    def _create(self, cursor: _Cursor) -> bool:
         if cursor.words("type"):
             name = cursor.dotted()
             if name is None or not cursor.words("as", "enum"):
@@ -87,14 +87,14 @@ class SqlFile:
         if name is None or inner is None or name in self.tables:
             return False
         table = SqlTable(name, line)
-        for item in split_at_commas(inner):
+        for item in _split_at_commas(inner):
             _item(table, item)
         if cursor.words("inherits"):
             table.odd.append((cursor.line, "columns that it inherits are not read; add them"))
         self.tables[name] = table
         return True
 
-    def _comment(self, cursor: Cursor) -> bool:
+    def _comment(self, cursor: _Cursor) -> bool:
         column = cursor.words("column")
         if not column and not cursor.words("table"):
             return False
@@ -113,7 +113,7 @@ class SqlFile:
             found.comment = text
         return True
 
-    def _alter(self, cursor: Cursor) -> bool:
+    def _alter(self, cursor: _Cursor) -> bool:
         cursor.words("if", "exists")
         cursor.words("only")
         table = self.table(cursor.dotted() or "")
@@ -144,7 +144,7 @@ class SqlFile:
 
 
 @dataclass
-class Cursor:
+class _Cursor:
     """A place among tokens."""
 
     tokens: Tokens
@@ -199,7 +199,7 @@ class Cursor:
         return self.tokens[self.place :]
 
 
-def split_at_commas(tokens: Tokens) -> list[Tokens]:
+def _split_at_commas(tokens: Tokens) -> list[Tokens]:
     """The tokens between commas outside all brackets."""
     items: list[list[Token]] = [[]]
     depth = 0
@@ -229,10 +229,10 @@ def _item(table: SqlTable, item: Tokens) -> None:
         table.doubled.append(column)
     else:
         table.columns[column.name] = column
-    _column_constraints(table, column, Cursor(item, end))
+    _column_constraints(table, column, _Cursor(item, end))
 
 
-def _column_constraints(table: SqlTable, column: SqlColumn, cursor: Cursor) -> None:
+def _column_constraints(table: SqlTable, column: SqlColumn, cursor: _Cursor) -> None:
     while (token := cursor.take()) is not None:
         if token.is_word("not") and cursor.words("null"):
             column.required = True
@@ -258,7 +258,7 @@ def _column_constraints(table: SqlTable, column: SqlColumn, cursor: Cursor) -> N
 
 def _constraint(table: SqlTable, item: Tokens) -> bool:
     """Read a constraint of the table; unique and foreign keys say nothing of values."""
-    cursor = Cursor(item)
+    cursor = _Cursor(item)
     if cursor.words("constraint"):
         cursor.dotted()
     if cursor.words("primary", "key"):
