@@ -44,7 +44,7 @@ sbom:
 	$(PYTHON) distribution/sbom.py --fresh > sbom.cdx.json
 
 # Margent beside other packages (each in an environment of its own, in .venv-peers) on one table, into the README's table.
-# An hour and more on two cores; what has been run is kept. bench/README.md says what each was given.
+# Forty minutes on two cores; what has been run is kept. bench/README.md says what each was given.
 compare-peers: .venv/ready
 	@test -n "$(TABLE)" || { echo "say which table: make compare-peers TABLE=path/to/folder (a table and its schema.json)"; exit 2; }
 	.venv/bin/python bench/peers/compare.py "$(TABLE)" --epsilon 1 --draws 1 --limit 600 --page README.md $(if $(TITLE),--title "$(TITLE)")
