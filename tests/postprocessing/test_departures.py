@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margent.postprocessing.departures import error_left, error_table, expected_given, mean_above_zero
+from margent.postprocessing.departures import DENSE, LEAST, error_left, error_table, expected_given, mean_above_zero
 
 SHAPES = (1e-4, 1e-3, 0.01, 0.1, 0.4, 0.5, 0.9, 1.0, 2.0, 5.0, 10.0, 29.0, 31.0, 100.0, 1000.0)
 HEIGHTS = (-20.0, -10.0, -3.0, -1.0, -0.1, 0.0, 0.01, 0.5, 1.0, 2.0, 3.0, 4.0, 4.9, 5.1, 6.0, 8.0, 12.0, 40.0)
@@ -57,6 +57,25 @@ def test_in_a_sparse_table_what_stands_out_is_kept_and_the_rest_is_nothing() -> 
     assert found[3:] == pytest.approx(values[3:], rel=0.06)
     linear = 30 + 90_000 / (90_000 + 250_000) * (values - 30)
     assert linear[3] < 900
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.floats(-1e12, 1e12), st.floats(5e-324, 1e12), st.floats(5e-324, 1e12), st.floats(1e-6, 1e9))
+def test_whatever_the_sizes_are_a_cell_is_a_number_between_0_and_the_larger(
+    value: float, prior: float, kappa: float, deviation: float
+) -> None:
+    (found,) = expected_given(*(np.array([each]) for each in (value, prior, kappa, deviation**2)))
+    assert 0 <= found <= max(value, prior) * (1 + 1e-3) + 2 * LEAST * kappa
+
+
+def test_the_law_of_dense_cells_joins_the_normal_one() -> None:
+    """On both sides of `DENSE` noises the same is believed."""
+    prior, values = np.full(2, 1e9), np.array([1.2e9, 0.9e9])
+    deviation = 1e5
+    near = [
+        expected_given(values, prior, np.full(2, deviation / DENSE * each), np.full(2, 1e10)) for each in (0.99, 1.01)
+    ]
+    np.testing.assert_allclose(near[0], near[1], rtol=1e-4)
 
 
 def test_without_departure_or_expectation_the_prior_stays_and_without_noise_the_answer() -> None:

@@ -23,6 +23,10 @@ Counts = NDArray[np.float64]
 MANY = 30.0
 """Shape from which on, or noise distance `FAR` from which on, two terms about the mode are the mean (1e-4 of it)."""
 FAR = 5.0
+DENSE = 1e6
+"""Noise over kappa from which on a cell is taken to be normal."""
+LEAST = 1e-12
+"""Shapes below are as good as this one."""
 _TERMS = 200
 _STEPS = 40
 
@@ -83,9 +87,13 @@ def expected_given(values: Counts, prior: Counts, kappas: Counts, variances: Cou
             found[cell] = mean
         elif deviation <= 0.0:
             found[cell] = max(values[cell], 0.0)
+        elif deviation > DENSE * kappa:
+            # So dense that a normal law is the same, and its numbers do not overflow.
+            share = kappa * mean / (kappa * mean + deviation * deviation)
+            found[cell] = max(mean + share * (values[cell] - mean), 0.0)
         else:
             height = values[cell] / deviation - deviation / kappa
-            found[cell] = deviation * mean_above_zero(mean / kappa, height)
+            found[cell] = deviation * mean_above_zero(max(mean / kappa, LEAST), height)
     return found
 
 
