@@ -90,13 +90,13 @@ def picked_exactly(patch: pytest.MonkeyPatch) -> None:
 
     genuine = jtree.JTree._pick
 
-    def pick(self: Any, door: Any, share: Any, merges: Any, known: Any, total: float) -> Any:
-        answers, edges, distances = genuine(self, door, share, merges, known, total)
+    def pick(self: Any, door: Any, share: Any, first: Any) -> Any:
+        answers, edges, distances = genuine(self, door, share, first)
         if not hasattr(door, "source"):
             return answers, edges, distances
         pairs = tuple(sorted({pair for answer in answers for pair in answer.cliques}))
-        request = ScoreRequest("independence", pairs, Gaussian(Fraction(1)), bool(merges), known.counts)
-        values = dict(zip(pairs, door._exact_scores(request, merges, "pairs").tolist(), strict=True))
+        request = ScoreRequest("independence", pairs, Gaussian(Fraction(1)), bool(first.merges), first.known.counts)
+        values = dict(zip(pairs, door._exact_scores(request, first.merges, "pairs").tolist(), strict=True))
         told = None if distances is None else {pair: float(values[pair]) for pair in pairs}
         return answers, sorted(pairs, key=lambda pair: (-values[pair], pair)), told
 
