@@ -24,10 +24,10 @@ TABLES = {
     1: "0b00f9ef9284ac6a",
     2: "ab93160f3c35fa16",
     3: "761529396c903593",
-    4: "8b2bfe2990c288d7",
-    5: "45be7375fc633efc",
+    4: "1647c10fab3e1494",
+    5: "253ab3f926001912",
 }
-"""SHA-256 of 50 rows at seed 7, by the minor version below."""
+"""SHA-256 of 50 rows at seed 7, by the minor version below; before its first release they follow the methods."""
 MINOR = "0.1"
 versions = pytest.mark.parametrize("version", BUDGETS)
 

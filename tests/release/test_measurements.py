@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -113,6 +114,26 @@ def test_charges_for_another_unit_than_the_schemas_are_refused(folder: Path, tmp
     path.write_text(json.dumps(document))
     with pytest.raises(TranscriptError, match="damaged or altered"):
         read_measurements(path.parent)
+
+
+@pytest.mark.parametrize(
+    "written", ["1e9999999", "1e-9999999", "1.5", " 1", "1_000", "1/0", "1/00", "", "٣", "-", "9" * 5000]
+)
+def test_a_number_is_written_in_digits_alone(written: str, folder: Path, tmp_path: Path) -> None:
+    """Ten characters could stand for a number of millions of digits: seconds and gigabytes before any refusal."""
+    import shutil
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    path = copy / "measurements" / "transcript.json"
+    for place in ("answers", "charges"):
+        document = json.loads(path.read_text())
+        document[place][0]["variance" if place == "answers" else "cost"] = written
+        path.write_text(json.dumps(document))
+        started = time.process_time()
+        with pytest.raises(TranscriptError, match="damaged or altered"):
+            read_measurements(path.parent)
+        assert time.process_time() - started < 1
+        shutil.copy(folder / "measurements" / "transcript.json", path)
 
 
 def test_a_flipped_integer_is_noticed(folder: Path, tmp_path: Path) -> None:
