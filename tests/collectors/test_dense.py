@@ -179,10 +179,13 @@ def test_pairs_over_the_cap_lose_their_lightest_codes() -> None:
 
 
 def test_columns_of_thousands_of_codes_are_merged_in_pairs() -> None:
-    """3,000 codes, six of them frequent: groups from the noisy one-way, all pair tables over the groups."""
+    """3,000 codes, six of them frequent: groups from the noisy one-way, all pair tables over the groups.
+
+    The rare codes' counts add up to more than six deviations of their noise: they are not lost once in 10^10 runs.
+    """
     rng = np.random.default_rng(1)
     wide = np.where(rng.random(20_000) < 0.9, rng.integers(0, 6, 20_000), rng.integers(0, 3_000, 20_000))
-    budget = Budget(epsilon=1)
+    budget = Budget(epsilon=3)
     made = collected(schema(3_000, 3, 301), [wide, wide % 3, wide % 301], budget)
     assert {"c0"} <= set(made.merges) <= {"c0", "c2"}
     merge, one_way = made.merges["c0"], made.marginals[0]
