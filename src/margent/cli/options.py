@@ -40,6 +40,14 @@ schema_option = click.option(
     metavar="S",
     help="The schema file.",
 )
+new_schema_option = click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="S",
+    help="The schema file to write; must not exist.",
+)
 out_option = click.option(
     "-o",
     "--out",

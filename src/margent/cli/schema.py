@@ -11,6 +11,7 @@ import click
 from margent.cli.console import say, say_json
 from margent.cli.options import (
     json_option,
+    new_schema_option,
     read_options,
     reading_options,
     table_argument,
@@ -63,14 +64,7 @@ for command in (import_, edit, export, json_schema):
               help="A codebook as CSV, instead of TABLE (docs/schema.md says which columns it may have).")  # fmt: skip
 @click.option("--public-data", is_flag=True, help="The table is public: read values and bounds from its rows as well.")
 @reading_options
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="S",
-    help="The schema file to write; must not exist.",
-)
+@new_schema_option
 def draft(
     table: str | Path | None,
     codebook: Path | None,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from margent.cli.console import say
+from margent.cli.options import new_schema_option
 from margent.cli.questions import say_questions
 
 SHOWN = 20
@@ -19,14 +20,7 @@ SHOWN = 20
               help="nist, sdnist, sdv, redcap, pandera, postgresql or sheet (default: by content).")  # fmt: skip
 @click.option("--table", default=None, metavar="T", help="Which of the tables that FILE describes.")
 @click.option("--all", "every", is_flag=True, help="Show everything that was left out.")
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="S",
-    help="The schema file to write; must not exist.",
-)
+@new_schema_option
 def import_(source: Path, file_format: str | None, table: str | None, every: bool, out: Path) -> None:
     """Begin a schema from FILE: what it says of the columns is taken, what it leaves open is asked ("todo").
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from margent.collectors.allocation import allocate
 from margent.collectors.dense_pure import Known, Pure
+from margent.collectors.first_tables import candidate_pairs
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
 from margent.collectors.stage import SLIVER, Stage, coarsening_note, score_stage, shares_leave_a_rest
 from margent.collectors.waterfill import Program, largest_kappa, sketch, stacked_pairs, variance_factors
@@ -24,7 +25,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.interactions import interaction_gain
 from margent.privacy.queries import interaction_law, marginal_law, marginal_sensitivity_squared, score_law
 from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
-from margent.schema.domain import Clique, Domain, Merge, clique
+from margent.schema.domain import Clique, Domain, Merge
 from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
 
 
@@ -110,7 +111,7 @@ class Dense:
 
         merges = coarsened(curator.schema, one_ways, self.merge_above, self.max_pair_cells)
         known, total = self._singles(curator, one_ways, merges)
-        pairs = self._candidates(domain.merged(merges))
+        pairs = candidate_pairs(domain.merged(merges), self.max_pair_cells)
         if pure:
             later = self.pure.collect(
                 curator, budget, left, Known(pairs, known.counts, known.deviations, total, merges)
@@ -145,11 +146,6 @@ class Dense:
         known = evidence(so_far, working_domain(so_far))
         total = max(known.total, 1.0)
         return improved_one_ways(known, total), total
-
-    def _candidates(self, domain: Domain) -> tuple[Clique, ...]:
-        several = [name for name in domain.names if domain.size(name) > 1]
-        pairs = (clique(pair) for pair in combinations(several, 2))
-        return tuple(pair for pair in pairs if domain.cells(pair) <= self.max_pair_cells)
 
     def _program(
         self,
