@@ -1,8 +1,12 @@
-"""Small damage to files, from a printed seed: bytes flipped, cut, doubled, moved, and dangerous words put in."""
+"""Small damage to files, from a printed seed: bytes flipped, cut, doubled, moved, dangerous words put in; odd JSON."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 import os
+from typing import Any
 
 import numpy as np
 
@@ -41,3 +45,46 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
         else:
             data = data[:place] + WORDS[int(rng.integers(0, len(WORDS)))] + data[place:]
     return data
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2, 2**31, 2**63, -(2**63) - 1, 10**40, 0.5, -0.0, 1e308, 5e-324, float("nan"),
+    float("inf"), "", "0", "1", "-1", "1/0", "1/3", "-1/2", "1e9999999", "9" * 5000, "x", "x" * 300, "\ud800", "\x00",
+    "../../etc/passwd", "NaN", "2020-02-30", [], [[]], [0], [None] * 3, {}, {"": {}}, {"name": "age"},
+)  # fmt: skip
+
+
+def rewritten(data: bytes, rng: np.random.Generator) -> bytes:
+    """A JSON file after one to three changes that leave it JSON: a value dropped, odd, another's, moved, renamed."""
+    document = json.loads(data)
+    places = _places(document)
+    for _ in range(int(rng.integers(1, 4))):
+        holder, key = places[int(rng.integers(0, len(places)))]
+        other_holder, other_key = places[int(rng.integers(0, len(places)))]
+        kind = int(rng.integers(0, 6))
+        with contextlib.suppress(LookupError):  # what an earlier change took away
+            if kind == 0:
+                del holder[key]
+            elif kind == 1:
+                holder[key] = copy.deepcopy(other_holder[other_key])
+            elif kind == 2:
+                holder[key] = [holder[key]]
+            elif kind == 3 and isinstance(holder, dict):
+                holder[str(other_key)] = holder.pop(key)
+            elif kind == 3:
+                holder.append(copy.deepcopy(holder[key]))
+            else:
+                holder[key] = copy.deepcopy(ODD_VALUES[int(rng.integers(0, len(ODD_VALUES)))])
+    return json.dumps(document).encode()
+
+
+def _places(document: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) of a JSON document."""
+    places: list[tuple[Any, Any]] = []
+    left = [document]
+    while left:
+        holder = left.pop()
+        values = holder.values() if isinstance(holder, dict) else holder
+        places += [(holder, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
+        left += [value for value in values if isinstance(value, (dict, list))]
+    return places

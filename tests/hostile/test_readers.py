@@ -3,50 +3,22 @@
 from __future__ import annotations
 
 import json
-import resource
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from margent import Budget, read_release, read_schema, synthesize
-from margent.errors import MargentError, SchemaError, TableError, TranscriptError
+from margent import read_schema
+from margent.errors import SchemaError, TableError
+from margent.schema.codec import Codec
 from margent.schema.read import schema_from_json
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import mutated, rounds
-
-SECONDS = 5.0
-MEBIBYTES = 600
-
-
-def tried(
-    name: str, seed_file: bytes, attempt: Callable[[bytes], object], count: int, allowed: type[MargentError]
-) -> None:
-    """``count`` damaged copies of a file: each is read or refused; how many of each is checked to be sensible."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    rng = np.random.default_rng(seed)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    refused = 0
-    for number in range(count):
-        damaged = mutated(seed_file, rng)
-        started = time.process_time()
-        try:
-            attempt(damaged)
-        except allowed:
-            refused += 1
-        except BaseException as fault:
-            raise AssertionError(f"{name}: input {number} of seed {seed} raised {type(fault).__name__}") from fault
-        assert time.process_time() - started < SECONDS, f"{name}: input {number} of seed {seed} took too long"
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert grown < MEBIBYTES, f"{name}: {grown:.0f} MiB more at the peak, seed {seed}"
-    assert refused > 0, f"{name}: nothing was refused: the mutations do no damage"
+from tests.hostile.mutations import LONG_AUDIT, rewritten, rounds
+from tests.hostile.trials import tried
 
 
 def test_schema_files(scratch: Path) -> None:
@@ -56,30 +28,9 @@ def test_schema_files(scratch: Path) -> None:
         path.write_bytes(data)
         read_schema(path)
 
-    tried("schema", json.dumps(SCHEMA, indent=1).encode(), attempt, rounds(3300, 430_000), SchemaError)
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("hostile")
-    table = write_csv(folder / "t.csv", people_rows(100))
-    made = synthesize(table, schema_from_json(SCHEMA), budget=Budget(3), seed=1, rows=20)
-    return made.save(folder / "OUT")
-
-
-@pytest.mark.parametrize("victim", ["measurements/transcript.json", "measurements/answers.i64", "summary.json"])
-def test_release_folders(victim: str, release: Path, scratch: Path) -> None:
-    import shutil
-
-    copy = scratch / "copy"
-    shutil.copytree(release, copy)
-    original = (copy / victim).read_bytes()
-
-    def attempt(data: bytes) -> None:
-        (copy / victim).write_bytes(data)
-        read_release(copy)
-
-    tried(victim, original, attempt, rounds(600, 60_000), TranscriptError)
+    whole = json.dumps(SCHEMA, indent=1).encode()
+    tried("schema", whole, attempt, rounds(3000, 900_000), SchemaError)
+    tried("schema that stays JSON", whole, attempt, rounds(300, 100_000), SchemaError, rewritten)
 
 
 def table_bytes(kind: str, folder: Path) -> bytes:
@@ -105,19 +56,23 @@ def test_tables(kind: str, count: int, scratch: Path) -> None:
     """A damaged table is refused by its container, or read: cells never stop a run (then they are unlisted)."""
     schema = schema_from_json(SCHEMA)
     path = scratch / f"damaged.{kind}"
-    from margent.schema.codec import Codec
-
     codec = Codec(schema)
+    number = 0
 
     def attempt(data: bytes) -> None:
+        nonlocal number
+        number += 1
         path.write_bytes(data)
         with open_table(path, schema, ReadOptions()) as source:
             for batch in source.batches():
+                # Odd cells have audits of their own (`test_messages`, the door's neighbors): in a long one, fewer here.
+                if LONG_AUDIT and number % 4:
+                    continue
                 codes = codec.encode(batch)
                 for name, column in zip(codec.domain.names, codes, strict=True):
                     assert not len(column) or int(column.max()) < codec.domain.size(name)
 
-    tried(kind, table_bytes(kind, scratch), attempt, rounds(count, 80 * count), (SchemaError, TableError))  # type: ignore[arg-type]
+    tried(kind, table_bytes(kind, scratch), attempt, rounds(count, 1_000_000), (SchemaError, TableError))
 
 
 def test_a_planted_reader_is_caught(tmp_path: Path) -> None:

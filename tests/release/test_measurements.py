@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -71,8 +72,6 @@ def test_hostile_names_are_escaped_on_the_page(folder: Path) -> None:
 
 @pytest.mark.parametrize("file", ["summary.json", "measurements/transcript.json", "measurements/answers.i64"])
 def test_an_absent_file_is_named(file: str, folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     (copy / file).unlink()
     with pytest.raises(TranscriptError, match=Path(file).name):
@@ -80,8 +79,6 @@ def test_an_absent_file_is_named(file: str, folder: Path, tmp_path: Path) -> Non
 
 
 def test_another_version_is_refused_with_the_next_step(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "transcript.json"
     path.write_text(path.read_text().replace(f'"version": {VERSION}', '"version": 99'))
@@ -90,8 +87,6 @@ def test_another_version_is_refused_with_the_next_step(folder: Path, tmp_path: P
 
 
 def test_a_file_of_version_1_is_read_and_its_unit_is_a_row(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "transcript.json"
     document = json.loads(path.read_text())
@@ -105,8 +100,6 @@ def test_a_file_of_version_1_is_read_and_its_unit_is_a_row(folder: Path, tmp_pat
 
 
 def test_charges_for_another_unit_than_the_schemas_are_refused(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "transcript.json"
     document = json.loads(path.read_text())
@@ -116,13 +109,34 @@ def test_charges_for_another_unit_than_the_schemas_are_refused(folder: Path, tmp
         read_measurements(path.parent)
 
 
+@pytest.mark.parametrize("kind", ["marginal", "interaction", "scores"])
+@pytest.mark.parametrize("both", [False, True], ids=["the answer", "answer and charge"])
+def test_an_answer_is_what_its_charge_bought(kind: str, both: bool, folder: Path, tmp_path: Path) -> None:
+    """Of other columns, or of columns that are none (whatever its charge says): refused before it is used."""
+    copy = Path(shutil.copytree(folder / "measurements", tmp_path / "copy"))
+    path = copy / "transcript.json"
+    document = json.loads(path.read_text())
+    answer = next(answer for answer in document["answers"] if answer["kind"] == kind)
+    charge = document["charges"][answer["charge"]]
+    read_measurements(copy)
+    if kind == "scores":
+        answer["cliques"][0] = answer["cliques"][0][:1] if both else answer["cliques"][1]
+        charge["cliques"] = answer["cliques"] if both else charge["cliques"]
+    elif both:
+        answer["clique"][0] = "nobody"
+        charge["cliques"] = [answer["clique"]]
+    else:
+        charge["cliques"] = [["nobody"]]
+    path.write_text(json.dumps(document))
+    with pytest.raises(TranscriptError, match="damaged or altered"):
+        read_measurements(copy)
+
+
 @pytest.mark.parametrize(
     "written", ["1e9999999", "1e-9999999", "1.5", " 1", "1_000", "1/0", "1/00", "", "٣", "-", "9" * 5000]
 )
 def test_a_number_is_written_in_digits_alone(written: str, folder: Path, tmp_path: Path) -> None:
     """Ten characters could stand for a number of millions of digits: seconds and gigabytes before any refusal."""
-    import shutil
-
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "transcript.json"
     for place in ("answers", "charges"):
@@ -137,8 +151,6 @@ def test_a_number_is_written_in_digits_alone(written: str, folder: Path, tmp_pat
 
 
 def test_a_flipped_integer_is_noticed(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     path = copy / "measurements" / "answers.i64"
     path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])

@@ -22,6 +22,9 @@ from margent.postprocessing.tables import Table
 from margent.schema.domain import Clique, Domain
 from margent.stream import Stream
 
+MOST_PRECISION = 1e15
+"""Single-precision shares cannot tell more, and squares of the gradients of more would leave their range."""
+
 
 @dataclass(frozen=True)
 class LatentSettings:
@@ -187,7 +190,7 @@ def _pair_arrays(
     places = [[int(starts[domain.position[name]]) for name in table.clique] for table in pairs]
     sizes = [table.values.shape for table in pairs]
     offsets = np.cumsum([0, *(table.values.size for table in pairs)])[:-1]
-    precision = [total**2 / float(table.variance.mean()) for table in pairs]
+    precision = [min(total**2 / float(table.variance.mean()), MOST_PRECISION) for table in pairs]
     values = [np.ravel(table.values) / total for table in pairs]
     return (
         np.array(places, dtype=np.int64),
@@ -205,7 +208,7 @@ def _single_terms(
     precision, aim = [], []
     for name, size in zip(domain.names, domain.sizes, strict=True):
         if name in one_ways:
-            precision.append(total**2 / one_ways[name].variance)
+            precision.append(np.minimum(total**2 / one_ways[name].variance, MOST_PRECISION))
             aim.append(one_ways[name].values / total)
         else:
             precision.append(np.zeros(size))

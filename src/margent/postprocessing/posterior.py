@@ -232,11 +232,13 @@ def raked(clique: Clique, values: Counts, singles: Mapping[str, Counts], total: 
         others = tuple(other for other in range(len(clique)) if other != axis)
         margin, aim = fitted.sum(axis=others, keepdims=True), singles[clique[axis]]
         aim = aim.reshape([-1 if other == axis else 1 for other in range(len(clique))])
-        if number < len(clique) and bool((empty := (margin <= 0) & (aim > 0)).any()):
+        # What is so far below its aim is as good as empty, and its quotient would leave the range of numbers.
+        least = np.maximum(aim * 1e-200, 1e-300)
+        if number < len(clique) and bool((empty := (margin < least) & (aim > 0)).any()):
             spread = fitted.sum(axis=axis, keepdims=True) / max(float(fitted.sum()), 1e-300)
             fitted = np.where(empty, aim * spread, fitted)
             margin = fitted.sum(axis=others, keepdims=True)
-        fitted = fitted * np.where(margin > 0, aim / np.maximum(margin, 1e-300), 0.0)
+        fitted = fitted * np.where(margin < least, 0.0, aim / np.maximum(margin, least))
     return fitted
 
 

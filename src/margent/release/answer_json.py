@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from margent.privacy.charge import Charge
 from margent.release.values import fraction, text, texts, whole
-from margent.schema.domain import Clique
+from margent.schema.domain import Clique, Domain
 from margent.transcript import Answer, Bought, Choice, NoisyMarginal, OpenValues, Quantiles, Scores, Sizes, Transcript
 
 BOUGHT = ("quantiles", "open-set", "person-sizes")
@@ -86,50 +86,57 @@ def answer_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], tra
     charge, merged = whole(document["charge"]), document["merged"]
     if charge >= len(transcript.charges) or not isinstance(merged, bool):
         raise ValueError
+    paid = transcript.charges[charge]
+    domain = transcript.merged_domain if merged else transcript.domain
     if document["kind"] == "choice":
-        return _choice(document, transcript.charges[charge], charge, merged)
+        return _choice(document, paid, domain, charge, merged)
     offset, variance = whole(document["offset"]), fraction(document["variance"])
     if variance <= 0:
         raise ValueError
     if document["kind"] in ("marginal", "interaction"):
         names = texts(document["clique"])
         shape = tuple(whole(size) for size in document["shape"])
-        domain = transcript.merged_domain if merged else transcript.domain
-        if names != tuple(sorted(set(names))) or domain.shape(names) != shape:
+        if names != tuple(sorted(set(names))) or domain.shape(names) != shape or paid.cliques != (names,):
+            raise ValueError
+        if paid.query != document["kind"]:
             raise ValueError
         values = _slice(stored, offset, math.prod(shape))
         interaction = document["kind"] == "interaction"
-        if interaction != (transcript.charges[charge].query == "interaction"):
-            raise ValueError
         return NoisyMarginal(names, values.reshape(shape), variance, charge, merged, interaction)
     if document["kind"] != "scores":
         raise ValueError
     cliques = tuple(texts(names) for names in document["cliques"])
-    children = _children(document, cliques)
-    denominator = whole(document["denominator"])
-    if denominator < 1:
+    children = _scored(document, cliques, domain)
+    score, denominator = text(document["score"]), whole(document["denominator"])
+    if denominator < 1 or (score, cliques, children) != (paid.query, paid.cliques, paid.children):
         raise ValueError
     values = _slice(stored, offset, len(cliques))
-    return Scores(text(document["score"]), cliques, values, denominator, variance, charge, merged, children)
+    return Scores(score, cliques, values, denominator, variance, charge, merged, children)
 
 
-def _choice(document: Mapping[str, Any], paid: Charge, charge: int, merged: bool) -> Choice:
+def _choice(document: Mapping[str, Any], paid: Charge, domain: Domain, charge: int, merged: bool) -> Choice:
     chosen = tuple(texts(names) for names in document["cliques"])
-    children = _children(document, chosen)
+    children, score = _scored(document, chosen, domain), text(document["score"])
     if paid.mechanism != "exponential" or len(chosen) != paid.choices or bool(children) != bool(paid.children):
+        raise ValueError
+    if score != paid.query:
         raise ValueError
     candidates = set(zip(paid.cliques, paid.children or [""] * len(paid.cliques), strict=True))
     named = list(zip(chosen, children or [""] * len(chosen), strict=True))
     if len(set(named)) != len(named) or not set(named) <= candidates:
         raise ValueError
-    return Choice(text(document["score"]), chosen, charge, merged, children)
+    return Choice(score, chosen, charge, merged, children)
 
 
-def _children(document: Mapping[str, Any], cliques: Sequence[Clique]) -> tuple[str, ...]:
-    """One child a clique, or none at all."""
+def _scored(document: Mapping[str, Any], cliques: Sequence[Clique], domain: Domain) -> tuple[str, ...]:
+    """The child of each clique, or none at all; what has no child is a pair of columns, or told from a model."""
     children = texts(document.get("children", []))
     if children and not all(child in names for child, names in zip(children, cliques, strict=True)):
         raise ValueError
+    any_size = bool(children) or document["score"] == "distance"
+    for names in cliques:
+        if len(set(names)) != len(names) or not set(names) <= set(domain.names) or not (any_size or len(names) == 2):
+            raise ValueError
     return children
 
 
