@@ -78,7 +78,7 @@ NOISE: tuple[tuple[str, Noise], ...] = (
     ("half the noise", lambda n, s2: exact(n, s2 / 4)),
     ("half the variance", lambda n, s2: exact(n, s2 / 2)),
     ("a tenth less noise", lambda n, s2: exact(n, s2 * Fraction(81, 100))),
-    ("a fiftieth less noise", lambda n, s2: exact(n, s2 * Fraction(96, 100))),
+    ("a hundredth less noise", lambda n, s2: exact(n, s2 * Fraction(98, 100))),
     ("s taken for s^2", lambda n, s2: exact(n, Fraction(max(math.isqrt(int(s2)), 1)))),
     ("s^2 rounded down to a whole number", lambda n, s2: exact(n, Fraction(max(int(s2), 1), 1 if s2 > 1 else 4))),
     ("no noise at all", lambda n, s2: np.zeros(n, dtype=np.int64)),

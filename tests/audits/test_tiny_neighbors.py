@@ -40,7 +40,7 @@ SCHEMAS = [
 ]
 ODD = [
     "", "?", "F", "M", "X", "f ", "-1", "4", "1e400", "nan", "99999999999999999999", "2020-02-30", "2020-05-05",
-    "1850-01-01", "\x00", "ﬀ", "漢", "=1+1", "'", '"', " " * 40, "x" * 3000,
+    "1850-01-01", "\x00", "ﬀ", "漢", "=1+1", "'", '"', " " * 40, "x" * 300,
     *(word.decode("latin-1") for word in WORDS[:8]),
 ]  # fmt: skip
 
@@ -117,7 +117,7 @@ def different_pairs(count: int, folder: Path, seed: int) -> list[int]:
 def test_neighbors_cannot_be_told_apart_but_by_the_answers(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "_checked_sum", pinned)
     seed = int(np.random.SeedSequence().generate_state(1)[0])
-    found = different_pairs(rounds(2000, 10_000), scratch, seed)
+    found = different_pairs(rounds(2000, 5000), scratch, seed)
     assert found == [], f"seed {seed}"
 
 

@@ -25,8 +25,8 @@ MANY = 30.0
 FAR = 5.0
 DENSE = 1e6
 """Noise over kappa from which on a cell is taken to be normal."""
-LEAST = 1e-12
-"""Shapes below are as good as this one."""
+LEAST = 1e-300
+"""Shapes below have no inverse: they are taken for this one."""
 _TERMS = 200
 _STEPS = 40
 
@@ -49,8 +49,10 @@ def mean_above_zero(shape: float, height: float) -> float:
         bend = 1.0 + (a - 1.0) / (mode * mode)
         mean = mode + (a - 1.0) / (mode * mode * mode * bend * bend)
         if a < 0.5:
-            # At 0 lies e^(-z^2/2)/a beside the hump's sqrt(2 pi)/z (1 + 1/z^2).
-            mean /= 1.0 + exponential(-z * z / 2.0) * z / (a * 2.5066282746310002 * (1.0 + 1.0 / (z * z)))
+            # At 0 lies e^(-z^2/2)/a beside the hump's sqrt(2 pi)/z (1 + 1/z^2 + 3/z^4 + 15/z^6 + 105/z^8).
+            w = 1.0 / (z * z)
+            hump = 1.0 + w * (1.0 + w * (3.0 + w * (15.0 + w * 105.0)))
+            mean /= 1.0 + exponential(-z * z / 2.0) * z / (a * 2.5066282746310002 * hump)
         return mean
     if z <= 0.0:
         top = a + _STEPS
@@ -66,7 +68,7 @@ def mean_above_zero(shape: float, height: float) -> float:
     even, odd = 1.0, z * start
     below, above = even + odd, start
     for n in range(2, _TERMS):
-        even, odd = odd, even * z * z * (a + n - 2.0) / ((n - 1.0) * n)
+        even, odd = odd, even * z * z * (a + (n - 2.0)) / ((n - 1.0) * n)
         below += odd
         above += n * odd / z
         if n * odd < 1e-17 * above * z:
