@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from margent.errors import UsageError
 from margent.tables.address import is_address, quoted, read_address, shown, table_name, table_named
 from margent.tables.row_filter import RowFilter
+from margent.tables.spark_session import spark_name
 
 SECRET = "hunter2canary"
 
@@ -51,6 +52,30 @@ def test_a_password_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(UsageError, match="must not hold a password") as caught:
         read_address(text)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [f"s3a://AKIA:{SECRET}@bucket/people", f"delta:s3a://AKIA:a/b{SECRET}@bucket/p", f"hdfs://me:{SECRET}@host:8020/p"],
+)
+def test_a_secret_in_the_name_of_a_spark_table_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(UsageError, match="must not hold a key or a password") as caught:
+        spark_name(f"spark:{address}")
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3a://bucket/people",
+        "abfss://box@account.dfs.core.windows.net/p",
+        "hdfs://host:8020/a@b",
+        "table:people",
+        "a:b@c",
+    ],
+)
+def test_ports_containers_and_paths_are_no_secrets(address: str) -> None:
+    assert spark_name(f"spark:{address}") == address
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ pyspark is imported only where a table is named or handed over as Spark's.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ LOST = (
     "so far stays spent. Look at Spark's own log, which may hold cells and is yours alone, then start a new run"
 )
 _WORDS_OF_FORMS = "spark:table:NAME (a table of Spark's catalog), spark:PATH (Parquet) or spark:FORMAT:PATH"
+_SECRET = re.compile(r"//[^/@]*:(?!\d{1,5}/)[^@]*@")
+"""A key or a user with its secret before a server or bucket; a port is none."""
 _PROBES = 8
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
@@ -42,7 +45,8 @@ def spark_name(table: object) -> str | None:
     """What follows ``spark:`` in a table's name, or None where it is none; a path object never is one.
 
     Privacy: none: names only.
-    Raises: UsageError for the address of a cluster, which is no table.
+    Raises: UsageError for an address with a secret in it, which is not repeated, and for that of a cluster, which is no
+        table.
 
     >>> spark_name("spark:table:people"), spark_name("people.csv"), spark_name("./spark:people")
     ('table:people', None, None)
@@ -50,6 +54,12 @@ def spark_name(table: object) -> str | None:
     if not isinstance(table, str) or not table.startswith(PREFIX):
         return None
     rest = table[len(PREFIX) :]
+    if _SECRET.search(rest):
+        raise UsageError(
+            "the address of a Spark table must not hold a key or a password: it would stay in the shell's history and "
+            "in lists of processes. Leave it out here, and give it to Spark (for s3a in spark-defaults.conf as "
+            "spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key, or in the environment)"
+        )
     if rest.startswith("//"):
         raise UsageError(
             f"{table} is the address of a cluster, not a table: set SPARK_MASTER to it (SPARK_REMOTE for Spark "
