@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -170,6 +171,19 @@ def test_demo_does_the_whole_job(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for words in ("20,190 person-years", "Protected", "Spent", "release.html", "Close to the noisy answers"):
         assert words in said
     assert (tmp_path / "demo" / "release" / "synthetic.csv").exists()
+
+
+def test_a_demo_that_cannot_be_written_says_so_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mkdir(self: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    assert run(["demo", "-o", str(tmp_path / "demo")]) == 3
+    assert "demo: cannot be written: Permission denied" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_interruption_leaves_nothing_and_says_so(

@@ -33,15 +33,14 @@ def demo(out: Path) -> None:
     from margent.demonstration import SCHEMA, write_demonstration_table
     from margent.pipeline import synthesize
     from margent.privacy.budget import Budget
-    from margent.release.folder import refuse_existing
+    from margent.release.folder import whole_folder
     from margent.release.measurements import canonical_json
     from margent.schema.read import read_schema
 
-    refuse_existing(out)
-    out.mkdir()
     table, schema_path, release_folder = out / "visits.csv", out / "schema.json", out / "release"
-    count = write_demonstration_table(table)
-    schema_path.write_bytes(canonical_json(SCHEMA))
+    with whole_folder(out) as folder:
+        count = write_demonstration_table(folder / table.name)
+        (folder / schema_path.name).write_bytes(canonical_json(SCHEMA))
     say(f"A real table of {count:,} person-years is in {table}, its schema in {schema_path}.")
     say(f"Running: margent synthesize {table} --schema {schema_path} --epsilon 1 --single-release -o {release_folder}")
     say()
