@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -16,10 +17,11 @@ from margent.collectors.dense import Dense, in_steps
 from margent.counts.source import CodedCounts
 from margent.errors import UsageError
 from margent.privacy.curator import DataCurator, GaussianNoise
+from margent.privacy.interactions import interaction_sensitivity_squared
 from margent.privacy.ledger import Ledger
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.noise import discrete_gaussian
-from margent.privacy.queries import score_sensitivity_squared
+from margent.privacy.queries import interaction_law, score_sensitivity_squared
 from margent.progress import silent
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain
@@ -137,7 +139,7 @@ def test_without_any_dependence_everything_goes_to_one_ways() -> None:
     (scores,) = scores_in(made)
     assert not scores.values.any()
     assert pairs_in(made) == set()
-    assert [answer.clique for answer in made.marginals] == 2 * [("c0",), ("c1",), ("c2",)]
+    assert sorted(answer.clique for answer in made.marginals) == sorted(2 * [("c0",), ("c1",), ("c2",)])
     assert 0.99 <= spent_share(made, budget) <= 1
 
 
@@ -235,17 +237,28 @@ def test_stages_bound_what_is_asked(sizes: tuple[int, ...], epsilon: str) -> Non
 
 @pytest.mark.parametrize("parts", [[1.0], [3.0, 1.0, 1e-3], [0.1] * 7, [2.0**-place for place in range(20)]])
 def test_steps_keep_the_whole_and_nearly_the_proportions(parts: list[float]) -> None:
-    whole = Fraction(17, 1000)
-    made = in_steps(whole, parts)
-    assert sum(made) == whole
-    shares = np.array(parts) / sum(parts)
-    np.testing.assert_allclose([float(part / whole) for part in made], shares, rtol=0.1)
-    assert in_steps(whole, []) == []
+    whole, rng = Fraction(17, 1000), np.random.default_rng(3)
+    for moved in ([Fraction(1)] * len(parts), [Fraction(int(each)) for each in rng.integers(1, 10**9, len(parts))]):
+        made = in_steps(whole, parts, moved)
+        assert sum(made) == whole
+        shares = np.array(parts) / sum(parts)
+        np.testing.assert_allclose([float(part / whole) for part in made], shares, rtol=0.1)
+    assert in_steps(whole, [], []) == []
 
 
 def test_few_laws_of_noise_serve_many_tables() -> None:
-    parts = np.random.default_rng(1).uniform(1, 16, 5_000)
-    assert len(set(in_steps(Fraction(1), parts.tolist()))) <= 33
+    """Tables alone, or interactions of a hundred shapes: those of one step have one law, to the last digit."""
+    rng, neighbors, account = np.random.default_rng(1), Neighbors(), Budget("1").account
+    parts = rng.uniform(1, 16, 5_000).tolist()
+    assert len(set(in_steps(Fraction(1), parts, [Fraction(1)] * 5_000))) <= 33
+    shapes = [tuple(map(int, shape)) for shape in rng.integers(2, 12, (5_000, 2))]
+    moved = [interaction_sensitivity_squared(shape, neighbors) for shape in shapes]
+    made = in_steps(Fraction(1), parts, moved)
+    laws = {
+        interaction_law(part, shape, neighbors, account) for part, shape in zip(made[:600], shapes[:600], strict=True)
+    }
+    ratios = {squared / part for squared, part in zip(moved, made, strict=True)}
+    assert len(laws) <= len(ratios) <= 8 * (math.log2(16) + math.log2(121 * 110 / 4)) + 1
 
 
 # Little data, little budget.
