@@ -26,7 +26,7 @@ FAR = 5.0
 DENSE = 1e6
 """Noise over kappa from which on a cell is taken to be normal."""
 LEAST = 1e-300
-"""Shapes below have no inverse: they are taken for this one."""
+"""Shapes below are taken for this one: their inverse would leave the range of numbers."""
 _TERMS = 200
 _STEPS = 40
 

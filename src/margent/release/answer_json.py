@@ -133,9 +133,9 @@ def _scored(document: Mapping[str, Any], cliques: Sequence[Clique], domain: Doma
     children = texts(document.get("children", []))
     if children and not all(child in names for child, names in zip(children, cliques, strict=True)):
         raise ValueError
-    any_size = bool(children) or document["score"] == "distance"
+    any_size, known = bool(children) or document["score"] == "distance", set(domain.names)
     for names in cliques:
-        if len(set(names)) != len(names) or not set(names) <= set(domain.names) or not (any_size or len(names) == 2):
+        if len(set(names)) != len(names) or not set(names) <= known or not (any_size or len(names) == 2):
             raise ValueError
     return children
 
