@@ -32,6 +32,18 @@ def together(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return add
 
 
+def new_output(metavar: str, what: str) -> Callable[[Command], Command]:
+    """The required option for what a command makes. Privacy: none."""
+    return click.option(
+        "-o",
+        "--out",
+        required=True,
+        type=click.Path(path_type=Path),
+        metavar=metavar,
+        help=f"{what}; must not exist.",
+    )
+
+
 schema_option = click.option(
     "--schema",
     "schema_path",
@@ -40,22 +52,8 @@ schema_option = click.option(
     metavar="S",
     help="The schema file.",
 )
-new_schema_option = click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="S",
-    help="The schema file to write; must not exist.",
-)
-out_option = click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="OUT",
-    help="The folder to write; must not exist.",
-)
+new_schema_option = new_output("S", "The schema file to write")
+out_option = new_output("OUT", "The folder to write")
 rows_option = click.option(
     "--rows", default=None, metavar="N", help="Rows to write (default: the noisy number of records)."
 )

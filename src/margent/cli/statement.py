@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from margent.cli.console import say, shown_progress
+from margent.cli.options import new_output
 from margent.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,14 +20,7 @@ if TYPE_CHECKING:
 @click.option("--budget", "budget_file", default=None, type=click.Path(path_type=Path), metavar="FILE",
               help="The budget file: lists earlier releases about the same people.")  # fmt: skip
 @click.option("--no-selftest", is_flag=True, help="Do not check this machine first (under a minute).")
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PAGE.html",
-    help="The page to make; must not exist.",
-)
+@new_output("PAGE.html", "The page to make")
 def statement(release_folder: Path, budget_file: Path | None, no_selftest: bool, out: Path) -> None:
     """Make a page that says who is protected by RELEASE, against whom, what epsilon means and what was spent.
 

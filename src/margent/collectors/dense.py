@@ -198,10 +198,9 @@ class Dense:
             else marginal_sensitivity_squared(curator.neighbors)
             for (names, _), apart in zip(wanted, beyond, strict=True)
         ]
+        parts = in_steps(left, [part for _, part in wanted], moved)
         requests = []
-        for (names, _), part, apart in zip(
-            wanted, in_steps(left, [part for _, part in wanted], moved), beyond, strict=True
-        ):
+        for (names, _), part, apart in zip(wanted, parts, beyond, strict=True):
             if apart:
                 law = interaction_law(part, curator.domain.shape(names), curator.neighbors, curator.account)
                 requests.append(MarginalRequest(names, law, interaction=True))
@@ -243,7 +242,8 @@ def in_steps(whole: Fraction, parts: Sequence[float], moved: Sequence[Fraction])
     if not parts:
         return []
     logs = [math.log2(squared) - math.log2(part) for squared, part in zip(moved, parts, strict=True)]
-    steps = [round(STEPS_AN_OCTAVE * (each - min(logs))) for each in logs]
+    least = min(logs)
+    steps = [round(STEPS_AN_OCTAVE * (each - least)) for each in logs]
     relative = [squared * _falling(step) for squared, step in zip(moved, steps, strict=True)]
     total = sum(relative, Fraction(0))
     return [whole * each / total for each in relative]
