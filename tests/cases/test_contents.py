@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +27,7 @@ from margent.schema.codec import Codec
 from margent.schema.read import schema_from_json
 from margent.tables.source import open_table
 from tests.cases.inputs import SCHEMAS, Field, given, ranged, schema_file, synthesize
+from tests.peaks import COMMAND, alone
 
 AUDIT = os.environ.get("MARGENT_AUDIT") == "1"
 SECRETS_OF_29 = ("example.org", "ann@", "bob@", "P-0001", "P-0002", "123-45", "walks daily")
@@ -95,26 +94,6 @@ def test_28_the_plan_tells_cells_and_memory_and_reads_no_row(
         assert plan["memoryBytes"] < 2 * 2**30
 
 
-RUN = """
-import json, re, sys
-from margent.cli import run
-code = run(sys.argv[1:])
-# The peak of this program alone: getrusage's would begin with that of the process it was started from.
-peak = re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]
-print(json.dumps({"code": code, "kilobytes": int(peak)}))
-"""
-
-
-def measured(*arguments: str) -> dict[str, int]:
-    """Exit code and peak memory of one command in a process of its own; ten minutes at most."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments], capture_output=True, text=True, timeout=600, check=True
-    )
-    found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is told in another way elsewhere")
 @pytest.mark.parametrize(
     ("number", "method", "gigabytes"),
     [
@@ -128,9 +107,9 @@ def test_large_lists_and_wide_tables_fit_in_little_memory(
 ) -> None:
     schema = schema_file(tmp_path, SCHEMAS[number])
     arguments = ["synthesize", str(given(number)), "--schema", str(schema), "--epsilon", "1", "--single-release"]
-    found = measured(*arguments, "--method", method, "-o", str(tmp_path / "OUT"))
-    assert found["code"] == 0
-    assert found["kilobytes"] < gigabytes * 2**20
+    done = alone(COMMAND, *arguments, "--method", method, "-o", str(tmp_path / "OUT"))
+    assert done.code == 0
+    assert done.peak < gigabytes * 2**30
 
 
 def test_28_no_table_above_the_cap_is_ever_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

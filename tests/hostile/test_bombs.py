@@ -6,8 +6,6 @@ import gzip
 import json
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,31 +15,13 @@ from margent.errors import MargentError
 from margent.schema.read import schema_from_json
 from margent.tables.source import open_table
 from tests.conftest import SCHEMA
-
-MEASURED = """
-import sys
-from pathlib import Path
-from margent.cli import run
-code = run(sys.argv[1:])
-# The process's own peak; what getrusage says may be its parent's.
-peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-print(int(peak.split()[1]) // 1024)
-sys.exit(code)
-"""
-
-
-@pytest.fixture(autouse=True)
-def on_linux() -> None:
-    if not Path("/proc/self/status").exists():
-        pytest.skip("peaks of memory are read from /proc")
+from tests.peaks import COMMAND, alone
 
 
 def measured(*arguments: str) -> tuple[int, int, str]:
     """Exit code, peak MiB and what was said, of the command line in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *arguments], capture_output=True, text=True, timeout=300, check=False
-    )
-    return done.returncode, int(done.stdout.split()[-1]), done.stderr
+    done = alone(COMMAND, *arguments, seconds=300)
+    return done.code, done.peak // 2**20, done.said
 
 
 def synthesized(table: Path, schema: Path, out: Path) -> tuple[int, int, str]:

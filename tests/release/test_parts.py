@@ -36,6 +36,7 @@ from margent.schema.read import schema_from_json
 from margent.synthesizers import blocks as module
 from margent.synthesizers.blocks import Blocks
 from tests.conftest import SCHEMA, people_rows, write_csv
+from tests.peaks import STEADY, alone
 
 ROWS = 2500
 HERE = os.environ | {"PYTHONPATH": str(Path(margent.__file__).parent.parent)}
@@ -275,31 +276,32 @@ def test_a_disk_without_room_is_refused_before(bought: Path, tmp_path: Path, mon
         require_room(tmp_path / "OUT", schema, 10**11, "csv")
 
 
-PEAK = """
-import re, sys
+PEAK = (
+    """
+import sys
 from margent import read_release
 from margent.pipeline import from_transcript
 from margent.synthesizers import blocks
-blocks.MOST_ROWS = 20_000
+blocks.MOST_ROWS = 50_000
+""",
+    """
 transcript, budget, _ = read_release(sys.argv[1])
-release = from_transcript(
-    transcript, budget=budget, synthesizer=sys.argv[3], rows=int(sys.argv[2]), seed=3, kind="parquet"
+rows = int(sys.argv[2])
+release = from_transcript(transcript, budget=budget, synthesizer="descent", rows=rows, seed=3, kind="parquet")
+release.save(sys.argv[3])
+""",
 )
-release.save(sys.argv[4])
-# Not ru_maxrss: a child process begins with that of its parent.
-print(1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]))
+KEPT = """
+drawn, kept = blocks.drawn_block, []
+blocks.drawn_block = lambda *block: kept.append(drawn(*block)) or kept[-1]
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux's /proc")
-def test_memory_follows_the_block_and_not_the_rows(bought: Path, tmp_path: Path) -> None:
-    """Twenty blocks, after which allocators have what they will keep, against a hundred: the codes of the others alone,
-    held at once, would be 26 MB and their cells 60 MB."""
-
-    def peak(rows: int) -> int:
-        program = [sys.executable, "-c", PEAK, str(bought), str(rows), "descent", str(tmp_path / str(rows))]
-        done = subprocess.run(program, capture_output=True, text=True, check=True, env=HERE)
-        return int(done.stdout)
-
-    few, many = peak(400_000), peak(2_000_000)
-    assert many < few + 15 * 2**20
+@pytest.mark.parametrize("planted", ["", KEPT], ids=["as it is", "all blocks kept"])
+def test_memory_follows_the_block_and_not_the_rows(planted: str, bought: Path, tmp_path: Path) -> None:
+    """Twenty blocks against a hundred: the codes of the others alone, held at once, are 64 MB and their cells 150."""
+    few, many = (
+        alone(planted.join(PEAK), str(bought), str(rows), str(tmp_path / str(rows)), allocators=STEADY).peak
+        for rows in (1_000_000, 5_000_000)
+    )
+    assert (many < few + 15 * 2**20) == (not planted), f"{(many - few) / 2**20:.0f} MiB more"

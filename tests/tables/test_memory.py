@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-
-if sys.platform != "linux":
-    pytest.skip("peak memory is read the way Linux tells it", allow_module_level=True)
+from tests.peaks import STEADY, alone
 
 COLUMNS = ("a", "b", "c", "d")
 FEW, MANY = 500_000, 6_000_000
@@ -32,10 +28,7 @@ from margent.tables.source import open_table
 # DuckDB keeps blocks of the file up to its limit: here one that both files exceed, or nearly.
 duckdb_rows._MEMORY_MIB, duckdb_rows._COLUMN_MIB = 10, 1
 with open_table(sys.argv[1], names_only(*{columns!r})) as source:
-    rows = sum(batch.num_rows for batch in source.batches())
-# Of this process alone; what resource.getrusage tells begins at the parent's.
-peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(rows, int(peak) // 1024)
+    print(sum(batch.num_rows for batch in source.batches()))
 """
 
 
@@ -81,10 +74,9 @@ def as_feather_of_one_batch(path: Path, table: pa.Table) -> str:
 def peak(table: str, rows: int) -> int:
     """MiB that a process had at most while it read the table once."""
     code = CHILD.format(folder=str(Path(__file__).parent), columns=COLUMNS)
-    done = subprocess.run([sys.executable, "-c", code, table], capture_output=True, text=True, check=True)
-    count, mebibytes = map(int, done.stdout.split())
-    assert count == rows
-    return mebibytes
+    done = alone(code, table, allocators=STEADY)
+    assert int(done.printed) == rows
+    return done.peak // 2**20
 
 
 WAYS = [as_parquet_of_one_row_group, as_folder, as_feather, as_csv, as_duckdb]
