@@ -21,6 +21,7 @@ from margent.privacy import inversion, noise
 from margent.privacy.brackets import Brackets, DiscreteLaw, discrete_gaussian_law, discrete_laplace_law
 from margent.privacy.inversion import BLOCK, Inversion, decision_table, refine
 from margent.privacy.noise import SCALE_LIMIT, discrete_gaussian, discrete_laplace
+from margent.privacy.randomness import random_words
 from tests.privacy.exact_laws import (
     ALPHA,
     PRECISION,
@@ -106,6 +107,22 @@ def test_the_search_in_use_is_right_on_both_sides_of_every_bracket(law: Discrete
                 assert below[outcome] <= mpf(string) / 2**64
                 assert mpf(string + 1) / 2**64 <= below[outcome + 1]
     assert 0.2 < decided.mean() < 1
+
+
+@pytest.mark.parametrize("law", [discrete_laplace_law(Fraction(2000)), discrete_gaussian_law(Fraction(179, 10))])
+def test_the_search_by_prefix_is_the_search_among_all(law: DiscreteLaw) -> None:
+    """Of the widest law that has tables and of a usual one: at ends of prefixes, around brackets, at random strings."""
+    sampler = Inversion(law)
+    brackets = law.brackets(64)
+    lows = np.array(brackets.lows, dtype=np.uint64)
+    highs = np.array([min(high, 2**64 - 1) for high in brackets.highs], dtype=np.uint64)
+    ends = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+    strings = np.concatenate([ends, ends - np.uint64(1), lows, lows[1:] - np.uint64(1), highs, random_words(500_000)])
+    places = np.searchsorted(lows, strings, side="right") - 1
+    sure = (places >= 0) & (places < lows.size - 1) & (highs[places] <= strings)
+    outcomes, decided = sampler.search(strings)
+    assert np.array_equal(decided, sure)
+    assert np.array_equal(outcomes, places + brackets.first)
 
 
 @each_law

@@ -49,6 +49,21 @@ def decision_table(brackets: Brackets) -> tuple[NDArray[np.signedinteger], int]:
     return np.where(decided, outcomes, mark).astype(f"i{size // 8}"), mark
 
 
+def starting_places(lows: NDArray[np.uint64], first: int, second: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """For each string of ``first`` bits, where the last low end at or below its least continuation to ``second`` bits
+    stands, and whether more than one further low end lies among its continuations.
+
+    So a search of a draw's last low end is one comparison nearly always: a third of the time of one among all.
+
+    Shapes: (2^first,), twice; -1 where no low end is so small.
+    Privacy: none: constants of the law.
+    """
+    least = np.arange(1 << first, dtype=np.uint64) << np.uint64(second - first)
+    greatest = least | np.uint64((1 << (second - first)) - 1)
+    place = np.searchsorted(lows, least, side="right") - 1
+    return place, np.searchsorted(lows, greatest, side="right") - 1 > place + 1
+
+
 class Inversion:
     """A sampler of one unbounded law, ready to be drawn from; safe to share between threads.
 
@@ -65,6 +80,7 @@ class Inversion:
         self._lows = np.array(brackets.lows, dtype=np.uint64)
         # Clipping 2^64 to 2^64 - 1 changes nothing: the last string is below no bracket's low end.
         self._highs = np.array([min(high, 2**64 - 1) for high in brackets.highs], dtype=np.uint64)
+        self._place, self._crowded = starting_places(self._lows, first, second)
         self._finer = lru_cache(maxsize=4)(law.brackets)
 
     def draw(self, count: int) -> NDArray[np.int64]:
@@ -100,6 +116,11 @@ class Inversion:
 
         Shapes: (n,), (n,).
         """
-        index = np.searchsorted(self._lows, strings, side="right") - 1
-        decided = (index >= 0) & (index < self._lows.size - 1) & (self._highs[index] <= strings)
+        prefixes = (strings >> np.uint64(self._second - self._first)).astype(np.intp)
+        index = self._place.take(prefixes)
+        index += self._lows.take(index + 1, mode="clip") <= strings
+        several = np.flatnonzero(self._crowded.take(prefixes))
+        index[several] = np.searchsorted(self._lows, strings[several], side="right") - 1
+        decided = (index >= 0) & (index < self._lows.size - 1)
+        decided &= self._highs.take(index, mode="clip") <= strings
         return index + self._outcome, decided

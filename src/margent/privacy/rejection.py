@@ -106,19 +106,25 @@ class BlockRejection:
         last = int(blocks.max())
         if last + 1 > LARGEST >> self._shift:
             raise PlanError("a draw of noise does not fit 64 bits; use a smaller scale")
-        places = (random_words(count) >> np.uint64(64 - self._shift)).astype(np.int64)
+        places = (random_words(count) >> np.uint64(64 - self._shift)).view(np.int64)
         words = random_words(count)
-        negative = (words & np.uint64(1)).astype(np.bool_)
+        signs = (words & np.uint64(1)).view(np.int64)  # 1 where negative
         strings = words >> np.uint64(1)
         magnitudes = blocks << self._shift | places
-        keep = ~(negative & (magnitudes == 0))  # zero has one sign
         # gamma grows with block and place, and a number above the largest gamma is kept: few need a
         # closer look.
         bottom = self._rise.bottom
         largest = self._rise.top(last << self._shift, (1 << self._shift) - 1)
         unsure = min(-((-largest << _BITS) // bottom), 2**64 - 1)
-        for index in np.flatnonzero(strings < np.uint64(unsure)):
-            top = self._rise.top(int(blocks[index]) << self._shift, int(places[index]))
-            keep[index] &= keeps(top, bottom, int(strings[index]), _BITS)
-        draws: NDArray[np.int64] = np.where(negative, -magnitudes, magnitudes)[keep]
-        return draws
+        refused = [
+            index
+            for index in np.flatnonzero(strings < np.uint64(unsure)).tolist()
+            if not keeps(
+                self._rise.top(int(blocks[index]) << self._shift, int(places[index])),
+                bottom,
+                int(strings[index]),
+                _BITS,
+            )
+        ]
+        refused += np.flatnonzero(magnitudes < signs).tolist()  # zero has one sign
+        return np.delete(magnitudes * (1 - 2 * signs), np.array(refused, dtype=np.intp))
