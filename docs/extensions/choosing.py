@@ -54,8 +54,10 @@ class Axis:
 
 
 def belief(before: float, epsilon: float) -> float:
-    """The most that a belief can become: p e^eps / (1 - p + p e^eps)."""
-    return before * math.exp(epsilon) / (1 - before + before * math.exp(epsilon))
+    """The most that a belief of having been in the table can become."""
+    from margent.release.beliefs import belief_after
+
+    return belief_after(Fraction(str(before)), Fraction(str(epsilon)))
 
 
 def plus_minus(epsilon: float, share: float, delta: str = "1e-9", rows: int = 1) -> float:
@@ -93,13 +95,11 @@ def percent(text: str) -> str:
 
 
 def belief_table() -> tuple[Row, list[Row]]:
-    """Belief after, by belief before and epsilon."""
-    rows = [[f"{before:.0%}", *(_chance(belief(before, each)) for each in EPSILONS)] for before in BEFORE]
+    """Belief after, by belief before and epsilon; rounded up, as the statement does."""
+    from margent.release.beliefs import belief_words
+
+    rows = [[f"{before:.0%}", *(belief_words(belief(before, each)) for each in EPSILONS)] for before in BEFORE]
     return ["thought likely before", *(f"epsilon {each:g}" for each in EPSILONS)], rows
-
-
-def _chance(value: float) -> str:
-    return f"{100 * value:.1f} %" if value < 0.1 or value > 0.99 else f"{100 * value:.0f} %"
 
 
 def noise_table() -> tuple[Row, list[Row]]:
@@ -108,16 +108,33 @@ def noise_table() -> tuple[Row, list[Row]]:
     return ["epsilon", *(f"a table on which {name} is spent" for _, name, _ in SHARES)], rows
 
 
+def _one_in(chance: float) -> str:
+    """A small chance as people say it, rounded against us: to two digits.
+
+    >>> _one_in(1.6e-7)
+    'by at most 1 release in 6,200,000'
+    """
+    times = math.floor(1 / chance)
+    unit = 10 ** max(len(str(times)) - 2, 0)
+    return f"by at most 1 release in {times // unit * unit:,}"
+
+
 def delta_table() -> tuple[Row, list[Row]]:
-    """Noise of a count at epsilon 1, by delta."""
+    """Noise of a count at epsilon 1, and how often more is told than epsilon says, by delta."""
+    from margent import Budget
+    from margent.release.beliefs import chance_of_more
+
     shown = [
         ("1e-6", "one in a million"),
         ("1e-9", "one in a thousand million (the default)"),
         ("1e-12", "one in a million million"),
     ]
-    rows = [[f"{delta} ({words})", f"± {records(plus_minus(1, 0.1, delta))}"] for delta, words in shown]
-    rows.append(["0 (never; `--accountant pure`)", f"± {records(plus_minus(1, 0.1, '0'))}"])
-    return ["delta at epsilon 1", "a count in a table on which a tenth is spent"], rows
+    rows = [
+        [f"{delta} ({words})", f"± {records(plus_minus(1, 0.1, delta))}", _one_in(chance_of_more(Budget(1, delta), 2))]
+        for delta, words in shown
+    ]
+    rows.append(["0 (`--accountant pure`)", f"± {records(plus_minus(1, 0.1, '0'))}", "never"])
+    return ["delta at epsilon 1", "a count in a table on which a tenth is spent", "a belief is moved further"], rows
 
 
 def error_table() -> tuple[Row, list[Row]]:
@@ -196,7 +213,7 @@ def pictures() -> Iterator[tuple[str, Picture]]:
     yield (
         "belief",
         curves(
-            "How far a release can move a belief about one row, by epsilon",
+            "How far a release can move the belief that somebody was in the table, by epsilon",
             (Axis("epsilon", (0, 1, 2, 3, 4, 5)), Axis("belief after, at most", (0, 0.25, 0.5, 0.75, 1), shown=whole)),
             [
                 (f"{before:.0%} before", color, [(each, belief(before, each)) for each in fine])

@@ -111,7 +111,8 @@ def plan_text(made: Plan, expected: int | None) -> str:
     from margent.cost import duration
     from margent.machine import machine_memory
     from margent.plan import MOST_NOISE, gigabytes
-    from margent.release.promise import number, spelled
+    from margent.release.beliefs import number
+    from margent.release.promise import spelled
 
     widest = ", ".join(f"{visible(name)} ({size})" for name, size in made.widest())
     lines = [

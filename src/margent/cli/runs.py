@@ -329,7 +329,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
         say("So fewer rows may be counted than there are; `margent resample` with --rows writes as many as you like.")
     for sentence in what_a_row_is(release.transcript):
         say(sentence)
-    say(what_epsilon_means(release.budget))
+    say(what_epsilon_means(release.transcript.schema.unit, release.budget))
     if spent:
         say(what_was_spent(release.transcript, release.budget))
         say(SINGLE_RELEASE if budget_file is None else rest_after(budget_file))

@@ -21,8 +21,9 @@ from margent.metrics.study import Choices, Study
 from margent.pipeline import synthesize
 from margent.privacy.budget import Budget
 from margent.progress import Progress, silent
+from margent.release.beliefs import number
 from margent.release.measurements import canonical_json
-from margent.release.promise import IF_NOT_GOOD_ENOUGH, number
+from margent.release.promise import IF_NOT_GOOD_ENOUGH
 from margent.report.sweep import sweep_page
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema

@@ -5,15 +5,14 @@ Every figure comes from the release (and, for earlier releases, from the operato
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from margent.privacy.budget import Budget
+from margent.release.beliefs import BEFORE, Question, belief_after, belief_words, number, questions
 from margent.release.promise import (
-    number,
     purposes,
     what_a_row_is,
     what_epsilon_means,
@@ -21,11 +20,8 @@ from margent.release.promise import (
     who_is_protected,
 )
 from margent.report.pages import page
-from margent.schema.fields import PersonUnit
+from margent.schema.fields import PersonUnit, Unit
 from margent.transcript import Quantiles, Sizes, Transcript
-
-BELIEFS = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
-"""How likely a reader thought something before: the rows of the table of beliefs."""
 
 QUESTIONS = (
     ("Definition", "What is the privacy unit?", "unit"),
@@ -78,18 +74,6 @@ class Verdict:
     lines: Sequence[str]
 
 
-def belief_after(before: Fraction, epsilon: Fraction) -> float:
-    """The most that a belief of ``before`` can become: p e^eps / (1 - p + p e^eps).
-
-    Privacy: none: arithmetic on options.
-
-    >>> round(belief_after(Fraction(1, 100), Fraction(1)), 4)
-    0.0267
-    """
-    odds = float(before / (1 - before)) * math.exp(min(float(epsilon), 700.0))
-    return odds / (1 + odds)
-
-
 def statement(
     transcript: Transcript,
     budget: Budget,
@@ -109,17 +93,18 @@ def statement(
         title=transcript.schema.name or "Synthetic table",
         summary=summary,
         protected=who_is_protected(transcript.schema, budget),
-        meaning=what_epsilon_means(budget),
+        meaning=what_epsilon_means(transcript.schema.unit, budget),
+        worlds="in one its row says one thing, in the other another"
+        if budget.relation == "replace"
+        else "in one it is in the table, in the other it is not",
         spent=what_was_spent(transcript, budget),
         provenance=transcript.schema.provenance or "",
         epsilons=[number(epsilon) for epsilon in epsilons],
         own=number(budget.epsilon),
         beliefs=[
-            (belief_words(before), [belief_words(belief_after(before, epsilon)) for epsilon in epsilons])
-            for before in BELIEFS
+            (_heading(asked, transcript.schema.unit), _beliefs(asked, epsilons))
+            for asked in questions(transcript.schema.unit, budget)
         ],
-        delta=number(budget.delta),
-        exact=budget.delta == 0,
         purposes=[(each, float(each.cost / budget.total)) for each in purposes(transcript)],
         questions=_questions(transcript, budget),
         account=account,
@@ -128,15 +113,21 @@ def statement(
     )
 
 
-def belief_words(share: Fraction | float) -> str:
-    """A probability as a percentage; never shown as certain.
+def _heading(asked: Question, unit: Unit) -> str:
+    """A question as a heading, with what its reader knows beforehand."""
+    if asked.steps == 1:
+        return asked.words
+    return (
+        f"{asked.words}, to a reader who knows that {'they were' if isinstance(unit, PersonUnit) else 'it was'} in it"
+    )
 
-    >>> belief_words(0.0267), belief_words(0.99999)
-    ('2.7 %', 'above 99.9 %')
-    """
-    if share > 0.999:
-        return "above 99.9 %"
-    return f"{100 * float(share):.2g} %" if share < 0.995 else f"{100 * float(share):.1f} %"
+
+def _beliefs(asked: Question, epsilons: Sequence[Fraction]) -> list[tuple[str, list[str]]]:
+    """Beliefs before, and at most after a release, by epsilon."""
+    return [
+        (belief_words(before), [belief_words(belief_after(before, asked.steps * epsilon)) for epsilon in epsilons])
+        for before in BEFORE
+    ]
 
 
 def _bought(transcript: Transcript) -> str:

@@ -6,14 +6,14 @@ Built from schema, budget and charges alone, so the same sentences stand in the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from margent.privacy.budget import Budget
-from margent.schema.fields import PersonUnit, Schema
+from margent.release.beliefs import chance_of_more, chance_words, factor_words, number, questions
+from margent.schema.fields import PersonUnit, Schema, Unit
 from margent.schema.formulas import formula_warnings
 from margent.transcript import Transcript
 
@@ -53,20 +53,29 @@ def what_a_row_is(transcript: Transcript) -> list[str]:
     return [FROM_QUERY] if transcript.from_query else []
 
 
-def what_epsilon_means(budget: Budget) -> str:
-    """What (epsilon, delta) promises, as a change of odds.
+def what_epsilon_means(unit: Unit, budget: Budget) -> str:
+    """What (epsilon, delta) promises, as a change of odds, and how often it may be passed.
 
-    Privacy: none.
+    Privacy: none: options.
+    Source: ``proofs/beliefs.md``.
     """
-    factor = math.exp(min(float(budget.epsilon), 700.0))
-    shown = f"{factor:.3g}" if factor < 1e6 else f"e^{number(budget.epsilon)}, more than a million,"
-    promise = (
-        f"Whoever reads the release, whatever else they know, can change their odds about any one protected "
-        f"unit by a factor of at most {shown} (epsilon {number(budget.epsilon)})"
+    one, others = ("person", "all other persons' rows") if isinstance(unit, PersonUnit) else ("row", "every other row")
+    asked = questions(unit, budget)
+    factors = ", and ".join(f"at most {factor_words(each.steps * budget.epsilon)} on {each.words}" for each in asked)
+    chance = max(chance_of_more(budget, each.steps) for each in asked)
+    more = (
+        "No release lets them change more"
+        if chance == 0
+        else f"A release that lets them change more is made with a probability of at most {chance_words(chance)}"
     )
-    if budget.delta == 0:
-        return f"{promise}, without exception: this is ({number(budget.epsilon)}, 0)-differential privacy."
-    return f"{promise}, except with probability {number(budget.delta)} (delta)."
+    added = "" if budget.delta == 0 else f", and {number(budget.delta)} more,"
+    instead = "said something else" if budget.relation == "replace" else "not been in the table"
+    return (
+        f"A reader who knows {others} can change their odds about one {one} by a factor of {factors} (epsilon "
+        f"{number(budget.epsilon)}). {more}. This is ({number(budget.epsilon)}, {number(budget.delta)})-differential "
+        f"privacy: whatever anybody concludes is at most {factor_words(budget.epsilon)} times as likely{added} as it "
+        f"would be had that {one} {instead}."
+    )
 
 
 def what_was_spent(transcript: Transcript, budget: Budget) -> str:
@@ -244,12 +253,3 @@ def spelled(budget: Budget) -> str:
         if pure
         else (f"epsilon {number(budget.epsilon)}, delta {number(budget.delta)}")
     )
-
-
-def number(value: Fraction) -> str:
-    """A fraction as a person writes it: 1, 0.5, 1e-09.
-
-    >>> number(Fraction(1, 2)), number(Fraction(1, 10**9))
-    ('0.5', '1e-09')
-    """
-    return f"{float(value):.6g}"

@@ -216,7 +216,7 @@ def release_summary(
         "promise": [
             who_is_protected(transcript.schema, budget),
             *what_a_row_is(transcript),
-            what_epsilon_means(budget),
+            what_epsilon_means(transcript.schema.unit, budget),
             what_was_spent(transcript, budget),
             SINGLE_RELEASE,
             *what_was_asked_for(where),
