@@ -101,6 +101,7 @@ def statement(
         provenance=transcript.schema.provenance or "",
         epsilons=[number(epsilon) for epsilon in epsilons],
         own=number(budget.epsilon),
+        exact=budget.delta == 0,
         beliefs=[
             (_heading(asked, transcript.schema.unit), _beliefs(asked, epsilons))
             for asked in questions(transcript.schema.unit, budget)
