@@ -185,7 +185,8 @@ class Transcript:
     synthesizer needs it: a public function of them. ``run`` is the random id of the run that bought the answers (a
     budget file holds the same id), or empty where none was given. Where the schema that was given asks to buy values or
     bins, it is ``declared``, and ``schema`` is what the first answers make of it: a function of both. ``from_query``:
-    the rows were those of a query or view that its operator declared to be row-wise; a "row" is one of its result.
+    the rows were those of a query, a view or row-level security that its operator declared to be row-wise; a "row" is
+    one of its result.
     Privacy: safe to publish; nothing in it was computed from rows without a charge.
     """
 

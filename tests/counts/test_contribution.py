@@ -28,6 +28,7 @@ from margent.privacy.neighbors import Neighbors
 from margent.privacy.queries import marginal_sensitivity_squared
 from margent.schema.codec import Codec
 from margent.schema.fields import Category, Identifier, PersonUnit, Schema
+from margent.tables.snapshot import CHANGED
 
 KEYS = bytes(range(32)), bytes(range(32, 64))
 
@@ -217,13 +218,25 @@ def test_a_fault_of_ours_shows_no_cell() -> None:
     assert caught.value.__context__ is None
 
 
-def test_a_table_that_grew_after_the_first_look_is_refused() -> None:
-    rows = Rows(["a", "b"], [0, 1])
+@pytest.mark.parametrize("ids", [["a", "b", "c"] * 4, ["a", "b", "c"], ["b"], []])
+def test_a_table_that_has_more_or_fewer_rows_after_the_first_look_is_refused(ids: list[str]) -> None:
+    rows = Rows(["a", "b"], [0, 1], cut=1)
     bounded = KeptRows(rows, Identity("id", (), "string"), 1)
     assert sum(batch.num_rows for batch in bounded.batches()) == 2
-    rows.ids, rows.marks = ["a", "b", "c"] * 4, range(12)
-    with pytest.raises(TableError, match="changed"):
+    rows.ids, rows.marks = ids, range(len(ids))
+    with pytest.raises(TableError, match="changed") as caught:
         list(bounded.batches())
+    assert str(caught.value) == CHANGED
+    assert "file" not in CHANGED, "it may be a database's, or a frame"
+
+
+def test_a_pass_that_is_left_halfway_is_no_change() -> None:
+    rows = Rows(["a", "b", "c"], range(3), cut=1)
+    bounded = KeptRows(rows, Identity("id", (), "string"), 1)
+    left = bounded.batches()
+    next(left)
+    left.close()
+    assert sum(batch.num_rows for batch in bounded.batches()) == 3
 
 
 SCHEMA = Schema(

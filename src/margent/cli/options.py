@@ -173,8 +173,8 @@ reading_options = together(
     click.option(
         "--query-is-row-wise",
         is_flag=True,
-        help="Every row of the query= (or view) of a database comes from one record, or one person's; the release "
-        "says so.",
+        help="Every row of the query= (or view, or of what row-level security shows) of a database comes from one "
+        "record, or one person's; the release says so.",
     ),
     click.option("--kind", default=None, metavar="K", help="csv, tsv, parquet, ... where TABLE's name does not say."),
     click.option("--no-header", is_flag=True, help="The first line is a row; columns are the schema's, in order."),

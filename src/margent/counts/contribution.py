@@ -61,7 +61,8 @@ class KeptRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """One pass over the kept rows, in their order.
 
-        Raises: TableError with fixed text, as the source's own passes do.
+        Raises: TableError with fixed text, as the source's own passes do, and where a pass has more or fewer rows than
+            the first one had.
         """
         import pyarrow as pa
 
@@ -72,6 +73,8 @@ class KeptRows:
             kept = self._between(self._bits, start, start + batch.num_rows)
             start += batch.num_rows
             yield batch if kept.all() else batch.filter(pa.array(kept))
+        if start != self._rows:  # rows are kept by their places, and of fewer rows they are other people's
+            raise TableError(CHANGED)
 
     def sizes(self) -> NDArray[np.int64]:
         """How many persons have 1, 2, ... ``most_rows`` kept rows; one person more or less moves one of them by one.

@@ -39,14 +39,15 @@ def who_is_protected(schema: Schema, budget: Budget) -> str:
 
 
 FROM_QUERY = (
-    "The table was the result of a query or view in a database, which its operator declared to be row-wise: each of "
-    "its rows comes from one record, or from the records of one person. What is protected is a row (or a person) of "
-    "this result; where the declaration is wrong, the promise says nothing about the records behind it."
+    "The table was the result of a query or view in a database, or of a table's row-level security, which its operator "
+    "declared to be row-wise: each of its rows comes from one record, or from the records of one person. What is "
+    "protected is a row (or a person) of this result; where the declaration is wrong, the promise says nothing about "
+    "the records behind it."
 )
 
 
 def what_a_row_is(transcript: Transcript) -> list[str]:
-    """One sentence where the rows were those of a query or view; none where they were a table's.
+    """Two sentences where the rows were those of a query, a view or row-level security; none where a table's.
 
     Privacy: none: an option; the query itself is not told.
     """

@@ -1,7 +1,8 @@
 """Tables in databases: what one told of itself is held against the schema, and its rows are read in every pass.
 
-A table's rows are asked for again in every pass, in one snapshot and one order. The result of a query or view is
-computed once, in the first pass, and copied to a temporary file: nothing says that it comes in the same order again.
+A plain table's rows are asked for again in every pass, in one snapshot and one order. Other rows (of a query, a view,
+a table in pieces or on another server) are read once, in the first pass, and copied to a temporary file: nothing says
+that they come in the same order again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ BROKEN = (
     "the database's rows could not be read to their end (the server or the connection went away, or the query failed "
     "while it ran). What was charged so far stays spent. See the database's own log, then start a new run"
 )
-
+VIEWED = "a query or a view"
+"""What the question whether rows are row-wise calls them, where nothing more special is known."""
 
 Answer = TypeVar("Answer")
 
@@ -77,7 +79,8 @@ class Rows:
     """An open connection and what it told of the rows that are meant; none of them has been looked at.
 
     ``described`` gives the Arrow schema of some columns as they are read, ``reader`` takes their rows. A query's and a
-    view's rows are ``derived``; other rows are ``steady`` where every pass gets them in the same order.
+    view's rows are ``derived``, and so are those that row-level security leaves; ``called`` says which they are. Other
+    rows are ``steady`` where every pass gets them in the same order.
     ``require_same`` raises TableError where what was opened is no longer there.
 
     Privacy: private rows behind `reader`; all else are declarations.
@@ -89,6 +92,7 @@ class Rows:
     close: Callable[[], None] = field(repr=False)
     derived: bool
     steady: bool
+    called: str = VIEWED
     require_same: Callable[[], None] = field(default=_nothing, repr=False)
 
     @property
@@ -171,7 +175,7 @@ def connected(address: Address, options: ReadOptions) -> Rows:
         rows = connect_postgres(address)
     try:
         if rows.derived:
-            _require_row_wise(options, "a query or a view")
+            _require_row_wise(options, rows.called)
     except UsageError:
         rows.close()
         raise
@@ -215,6 +219,6 @@ def _require_row_wise(options: ReadOptions, what: str) -> None:
             f"the rows would be those of {what}, and what is protected is then a row of its result: that means "
             "something only if each row comes from one record, or from the records of one person. If it does, say so "
             "with --query-is-row-wise (query_is_row_wise=True); the release will tell. No join that gives one record "
-            "several rows, no sum, window or rank over the records of several persons; a part of a table's rows needs "
-            "no query: table=T&where=CONDITION"
+            "several rows, no sum, window or rank over the records of several persons, no condition or policy that "
+            "looks at the records of others; a part of a table's rows needs no query: table=T&where=CONDITION"
         )

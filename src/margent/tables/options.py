@@ -55,8 +55,9 @@ class ReadOptions:
     suffix does not say. ``spool``: whether a one-shot stream may be copied to a temporary file that only its
     owner can read, in ``spool_folder`` (by default the system's). ``container_types``: whether the column types
     that a Parquet or Arrow file declares are as public as its column names, so that the output may follow them.
-    ``query_is_row_wise``: the operator's word that every row of a database's query (or view) comes from one record, or
-    from the records of one person; without it no query is read, and with it the release says so.
+    ``query_is_row_wise``: the operator's word that every row of a database's query (or view, or of what row-level
+    security shows) comes from one record, or from the records of one person; without it no query is read, and with it
+    the release says so.
 
     Units: ``max_record_bytes`` in bytes of UTF-8.
     Privacy: none: public facts. None of it is ever guessed from the table.

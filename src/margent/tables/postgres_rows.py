@@ -1,7 +1,8 @@
 """PostgreSQL through ADBC: one read-only transaction with one snapshot, held open for all passes.
 
-In it a table's rows come in the order in which they are stored, pass for pass: a plain scan by one process from the
-table's beginning, which is what the settings below leave the server to choose.
+In it a plain table's rows come in the order in which they are stored, pass for pass: a scan by one process from the
+table's beginning, which is what the settings below leave the server to choose, and its plan must say that it does. All
+other rows (of partitions, children, foreign tables, views and queries) are read once.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import TableError, UsageError
-from margent.tables.address import Address, Name, quoted_name
-from margent.tables.database import Column, Rows, select
+from margent.tables.address import Address
+from margent.tables.database import VIEWED, Column, Rows, select
+from margent.tables.postgres_catalog import columns_of, relation_named, scans_plainly
 from margent.tables.postgres_types import postgres_column
 from margent.tables.row_filter import proved_condition
 
@@ -31,6 +33,8 @@ _PLAIN_SCANS = (
     *("synchronize_seqscans TO off", "max_parallel_workers_per_gather TO 0", "enable_indexscan TO off"),
     *("enable_indexonlyscan TO off", "enable_bitmapscan TO off", "enable_tidscan TO off", "enable_seqscan TO on"),
 )
+_UNFILTERED = ("row_security TO off",)
+"""Policies that begin to hold for the user while a run goes on end it; they never hide rows from it."""
 _PATIENCE = (
     "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name IN "
     "('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')"
@@ -38,16 +42,6 @@ _PATIENCE = (
 _ENCODINGS = {"UTF8": "UTF8", "LATIN1": "UTF8", "SQL_ASCII": "SQL_ASCII"}
 """Server encodings of which every cell arrives, and what the client is to ask for."""
 
-_STORED, _VIEWS, _ELSEWHERE = ("r", "p"), ("v", "m"), ("f",)
-_RELATIONS = (
-    "SELECT CAST(c.oid AS pg_catalog.text), CAST(n.nspname AS pg_catalog.text), CAST(c.relname AS pg_catalog.text), "
-    "CAST(c.relkind AS pg_catalog.text) FROM pg_catalog.pg_class c "
-    "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND "
-)
-_COLUMNS = (
-    "SELECT CAST(attname AS pg_catalog.text), attnotnull, pg_catalog.format_type(atttypid, -1) "
-    "FROM pg_catalog.pg_attribute WHERE CAST(attrelid AS pg_catalog.text) = $1 AND attnum > 0 AND NOT attisdropped"
-)
 _REASONS = {
     "28": "the server does not accept the user or the password (see PGPASSFILE and PGSERVICE)",
     "3D": "the server has no such database",
@@ -101,9 +95,13 @@ class _Session:
         with self.connection.cursor() as cursor:
             self.checked(lambda: cursor.execute(sql))
 
-    def told(self, sql: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """Rows of the catalog."""
+    def told(self, sql: str, values: Sequence[str] = (), *, copied: bool = True) -> list[tuple[Any, ...]]:
+        """Rows of the catalog; with ``copied`` false, of a statement that COPY does not take."""
+        from adbc_driver_postgresql import StatementOptions
+
         with self.connection.cursor() as cursor:
+            if not copied:
+                cursor.adbc_statement.set_options(**{StatementOptions.USE_COPY.value: "false"})
             self.checked(lambda: cursor.execute(sql, list(values) or None))
             found: list[tuple[Any, ...]] = self.checked(cursor.fetchall)
             return found
@@ -204,18 +202,15 @@ def _connection(address: Address) -> Any:
 def _rows(session: _Session, address: Address) -> Rows:
     nullable: dict[str, bool] = {}
     kinds: dict[str, str] = {}
-    derived, steady = True, False
-    if address.table is None:
+    relation = None if address.table is None else relation_named(session, address.table)
+    if relation is None:
         source = f"(\n{(address.query or '').rstrip().rstrip(';')}\n) AS margent_rows"
     else:
-        relation, name, kind = _relation(session, address.table)
-        source = quoted_name(name)
-        derived, steady = kind in _VIEWS, kind in _STORED
-        found = session.told(_COLUMNS, [relation])
+        source = relation.source
+        found = columns_of(session, relation)
         nullable = {column: not required for column, required, _ in found}
         kinds = {column: type_name for column, _, type_name in found}
-    if steady:
-        for setting in _PLAIN_SCANS:
+        for setting in (*_UNFILTERED * (not relation.derived), *_PLAIN_SCANS * relation.plain):
             session.say(f"SET LOCAL {setting}")
     described = session.described(f"SELECT * FROM {source}")  # noqa: S608 (see quoted)
     columns = tuple(postgres_column(each, nullable=nullable.get(each.name, True)) for each in described)
@@ -232,27 +227,9 @@ def _rows(session: _Session, address: Address) -> Rows:
         prepared,
         lambda chosen: session.reader(select(chosen, source, condition)),
         session.close,
-        derived=derived,
-        steady=steady,
-    )
-
-
-def _relation(session: _Session, name: Name) -> tuple[str, Name, str]:
-    """The id, full name and kind of the table that is meant: by its schema, or the first on the search path."""
-    *schema, table = name
-    if schema:
-        found = session.told(f"{_RELATIONS} c.relname = $1 AND n.nspname = $2", [table, *schema])
-    else:
-        found = session.told(f"{_RELATIONS} c.relname = $1 AND pg_catalog.pg_table_is_visible(c.oid)", [table])
-    if len(found) == 1:
-        relation, space, own, kind = found[0]
-        return relation, (space, own), kind
-    near = session.told(f"{_RELATIONS} pg_catalog.lower(c.relname) = pg_catalog.lower($1)", [table])
-    shown = sorted(quoted_name((space, own)) for _, space, own, _ in near)
-    hint = f"; it has {', '.join(shown)}" if shown else ""
-    raise TableError(
-        f"{session.label}: the database has no such table or view{hint}: names are taken letter by letter, and "
-        "without SCHEMA. before it a table is looked for on the user's search path"
+        derived=relation is None or relation.derived,
+        steady=relation is not None and relation.plain and scans_plainly(session, source, condition),
+        called=VIEWED if relation is None else relation.called,
     )
 
 

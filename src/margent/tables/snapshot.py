@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHANGED = (
-    "the table's file changed, moved or vanished after it was opened. What was charged so far stays spent. "
+    "the table changed, moved or vanished after it was opened. What was charged so far stays spent. "
     "Work on a copy that nothing else writes to"
 )
 UNREADABLE = (

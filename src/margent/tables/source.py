@@ -47,7 +47,7 @@ class TableSource(Protocol):
 
     @property
     def from_query(self) -> bool:
-        """Whether the rows are the result of a database's query or view, so that a row is what the operator says."""
+        """Whether a row is what the operator says: of a query or view of a database, or of its row-level security."""
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
