@@ -78,7 +78,7 @@ class Reading(HTMLParser):
             self.picture(attributes)
         if tag == "th":
             self.heads += 1
-            if attributes.get("scope") not in ("col", "row"):
+            if attributes.get("scope") not in ("col", "row", "rowgroup"):
                 self.faults.append("th without a scope")
         if "scroll" in (attributes.get("class") or "").split() and not (
             attributes.get("tabindex") == "0" and attributes.get("aria-label") and attributes.get("role")

@@ -12,7 +12,7 @@ from margent.privacy.budget import Budget
 from margent.release.counts import SyntheticCounts
 from margent.release.pairs import SHOWN, pair_distances
 from margent.release.promise import IF_NOT_GOOD_ENOUGH, purposes, schema_warnings
-from margent.release.summary import one_way_answers, shares
+from margent.release.summary import noisy_records, one_way_answers, records_variance, shares
 from margent.report.pages import page, percent
 from margent.schema.codec import Codec
 from margent.schema.label_runs import label_runs
@@ -33,8 +33,9 @@ def release_page(transcript: Transcript, budget: Budget, summary: Mapping[str, A
     codec = Codec(transcript.schema)
     layouts = {layout.field.name: layout for layout in codec.layouts}
     distances = {entry["column"]: entry for entry in summary["oneWays"]["columns"]}
+    records = (noisy_records(transcript), records_variance(transcript))
     charts = [
-        _chart(layouts[name], answer, counts.columns[name], codec.labels[name], distances[name])
+        _chart(layouts[name], answer, counts.columns[name], codec.labels[name], distances[name], records)
         for name, answer in one_way_answers(transcript).items()
         if name in distances
     ]
@@ -59,29 +60,36 @@ def _chart(
     counts: NDArray[np.int64],
     labels: tuple[str, ...],
     distance: Mapping[str, Any],
+    records: tuple[float, float],
 ) -> dict[str, Any]:
-    """Bars (synthetic share), marks (noisy share) and error bars (two noise deviations) of one column."""
+    """Bars (synthetic share), marks (noisy share) and error bars (two noise deviations) of one column.
+
+    Shares x / N are of the noisy number of ``records``, given with its variance: the sum of a column's noisy cells
+    without the negative ones would be too large, in columns of many codes several times. To first order the deviation
+    of x / N is that of x - r N over N, r the share; x counts towards N, which only makes it smaller, and is not reckoned with.
+    """
     starts, names = label_runs(labels, MAX_BARS, inner=layout.values, binned=has_bin_labels(layout))
     noisy = np.add.reduceat(answer.counts.astype(np.float64), starts)
     synthetic = np.add.reduceat(counts.astype(np.float64), starts)
     members = np.diff(np.append(starts, answer.counts.size))
-    records = max(float(np.maximum(noisy, 0).sum()), 1.0)
-    deviation = np.sqrt(members * float(answer.variance)) / records
-    noisy_share, synthetic_share = np.maximum(noisy, 0) / records, shares(synthetic)
-    top = max(float(np.max(np.maximum(noisy_share + 2 * deviation, synthetic_share))), 1e-9)
+    number, variance = records
+    noisy_share, synthetic_share = np.clip(noisy / number, 0, 1), shares(synthetic)
+    deviation = np.sqrt(members * float(answer.variance) + noisy_share**2 * variance) / number
+    reach = np.minimum(2 * deviation, 1)  # no share is above one, however wide the noise
+    low, high = np.clip(noisy / number - reach, 0, 1), np.clip(noisy / number + reach, 0, 1)
+    top = max(float(np.max(np.maximum(high, synthetic_share))), 1e-9)
     bars = []
     for place, label in enumerate(names):
-        low = max(noisy_share[place] - 2 * deviation[place], 0.0)
         bars.append(
             {
                 "label": label,
                 "synthetic": percent(synthetic_share[place]),
                 "noisy": percent(noisy_share[place]),
-                "plusminus": percent(2 * deviation[place]),
+                "plusminus": percent(reach[place]),
                 "length": 100 * synthetic_share[place] / top,
                 "mark": 100 * noisy_share[place] / top,
-                "low": 100 * low / top,
-                "high": min(100.0, 100 * (noisy_share[place] + 2 * deviation[place]) / top),
+                "low": 100 * low[place] / top,
+                "high": 100 * high[place] / top,
             }
         )
     grouped = len(names) < len(labels)

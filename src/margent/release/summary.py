@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margent.postprocessing.simplex import norm_sub
 from margent.postprocessing.tables import noisy_total
 from margent.privacy.budget import Budget
 from margent.privacy.laws import law_of
@@ -66,25 +67,34 @@ def noisy_records(transcript: Transcript) -> float:
     return max(1.0, noisy_total(transcript.marginals))
 
 
+def records_variance(transcript: Transcript) -> float:
+    """The noise variance of `noisy_records` before it is held at 1.
+
+    Units: records squared.
+    Privacy: none: charges are public.
+    """
+    precision = sum(1 / (answer.counts.size * float(answer.variance)) for answer in transcript.marginals)
+    return 1 / precision if precision else 0.0
+
+
 def closeness(transcript: Transcript, counts: SyntheticCounts) -> list[dict[str, Any]]:
     """Total variation between synthetic and noisy one-way tables, beside what the noise alone would give.
 
     Shapes: one entry a column with a noisy one-way table.
-    Units: shares of the records; both tables are scaled to one, the noisy one after cutting below zero.
+    Units: shares of the records; of the noisy table the nearest one of so many records without negative cells is taken.
     Privacy: none: post-processing.
     """
-    entries = []
+    entries, records = [], noisy_records(transcript)
     for name, answer in one_way_answers(transcript).items():
-        noisy = np.maximum(answer.counts.astype(np.float64), 0.0)
+        noisy = norm_sub(answer.counts.astype(np.float64), records)
         synthetic = counts.columns[name].astype(np.float64)
-        records = float(noisy.sum())
         noise = law_of(transcript.charges[answer.charge]).mean_absolute
         distance = 0.5 * float(np.abs(shares(noisy) - shares(synthetic)).sum())
         entries.append(
             {
                 "column": name,
                 "distance": round(distance, 6),
-                "noiseAlone": round(min(1.0, 0.5 * noise * noisy.size / max(records, 1.0)), 6),
+                "noiseAlone": round(min(1.0, 0.5 * noise * noisy.size / records), 6),
             }
         )
     return entries
