@@ -21,7 +21,7 @@ from margent.errors import UsageError
 from margent.methods import DEFAULT_METHOD, Method, method_named, synthesizer_named
 from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
-from margent.privacy.budget_file import BudgetFile, unit_name
+from margent.privacy.budget_file import BudgetFile
 from margent.privacy.curator import DataCurator
 from margent.privacy.ledger import Ledger, require_paid
 from margent.privacy.merchant import DataMerchant
@@ -152,8 +152,8 @@ def measure(
     """
     chosen, read = method_named(method).configured(settings), read or ReadOptions()
     budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
-    _require_budget_file(budget_file)
-    facts = facts_of(schema, budget, method, settings, read, kept=budget_file is not None)
+    budget_file = _named(budget_file)
+    facts = facts_of(schema, budget, method, settings, read, None if budget_file is None else budget_file.data_set)
     with open_table(table, schema, read) as source, kept(state, facts, table) as run:
         persons = kept_rows(source, schema, expect_people, read.spool_folder)
         rows_counted = source if persons is None else persons
@@ -161,7 +161,7 @@ def measure(
         if strict:
             progress("checking rows", None)
             require_listed(source, Codec(readable(schema)))  # by request only: the one refusal that depends on rows
-        run.reserve(budget_file, budget, unit_name(schema.unit))  # all of it, on disk, before the first look
+        run.reserve(budget_file, budget, schema.unit)  # all of it, on disk, before the first look
         ledger = run.ledger(budget)
         # Privacy is spent here, where the schema has bins or values bought,
         merchant = run.merchant(_merchant(schema, rows_counted, persons, ledger, progress), budget)
@@ -256,12 +256,13 @@ def _require_kinds(schema: object, budget: object) -> None:
         raise UsageError(f"budget must be a Budget, not {type(budget).__name__}: margent.Budget(epsilon=1)")
 
 
-def _require_budget_file(budget_file: object) -> None:
-    """Refuse what is easily given instead of a budget file, with the way to name one."""
+def _named(budget_file: BudgetFile | None) -> BudgetFile | None:
+    """The budget file with its data set's name; what is easily given instead of one is refused, with the next step."""
     if budget_file is not None and not isinstance(budget_file, BudgetFile):
         raise UsageError(
             f"budget_file must be a BudgetFile, not {type(budget_file).__name__}: margent.BudgetFile('people.budget')"
         )
+    return None if budget_file is None else budget_file.named()
 
 
 def checked_rows(rows: int | None) -> int | None:

@@ -59,7 +59,7 @@ import time
 def late(file):
     yield
     file.execute("COMMIT")
-budget_store._transaction = late
+budget_store.transaction = late
 balance = budget_store._balance
 def early(*arguments):
     found = balance(*arguments)

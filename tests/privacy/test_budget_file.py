@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import margent
 from margent.errors import BudgetError, UsageError
-from margent.privacy import budget_store
+from margent.privacy import budget_disk, budget_store
 from margent.privacy.budget import Budget
 from margent.privacy.budget_chain import Balance
-from margent.privacy.budget_file import BudgetFile, Released, checked_unit, require_complete, unit_name
+from margent.privacy.budget_file import BudgetFile
+from margent.privacy.budget_releases import Released, require_complete
 from margent.privacy.budget_rest import fitting_epsilon
+from margent.privacy.budget_terms import checked_unit, unit_name
 from margent.schema.fields import PersonUnit
 from tests.privacy.budget_entries import declaration, reservation, run_id
 
@@ -36,7 +38,7 @@ def test_init_makes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_commits_are_on_disk_and_in_one_file(people: BudgetFile) -> None:
-    with budget_store._opened(people.path) as file:
+    with budget_disk.opened(people.path) as file:
         assert file.execute("PRAGMA synchronous").fetchone() == (3,)
         assert file.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert file.execute("PRAGMA trusted_schema").fetchone() == (0,)
@@ -80,7 +82,7 @@ def test_the_epsilon_that_fits_does_and_hardly_more_would(name: str, cap: str, u
 
 def test_terms_hold_for_ever(people: BudgetFile) -> None:
     with pytest.raises(BudgetError) as caught:
-        people.reserve(Budget(1, accountant="zcdp", relation="replace"), "person:4", run_id())
+        people.reserve(Budget(1, accountant="zcdp", relation="replace"), PersonUnit("id", 4), run_id())
     said = str(caught.value).splitlines()
     assert said[0] == "nothing was charged: the data set 'people' was declared on other terms, for ever:"
     assert said[1:] == [
@@ -97,7 +99,7 @@ def test_terms_hold_for_ever(people: BudgetFile) -> None:
 def test_one_file_holds_many_data_sets_and_their_sums_are_apart(people: BudgetFile) -> None:
     pupils = BudgetFile(people.path, "pupils")
     pupils.init(Budget("0.5", accountant="pure"), unit="person:2")
-    pupils.reserve(pupils.budget("1/3"), "person:2", run_id())
+    pupils.reserve(pupils.budget("1/3"), PersonUnit("id", 2), run_id())
     assert pupils.balance().left == Fraction(1, 6)
     assert people.balance().spent == 0
     assert list(people.balances()) == ["people", "pupils"]

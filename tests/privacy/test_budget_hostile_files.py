@@ -16,7 +16,7 @@ import pytest
 
 import margent
 from margent.errors import BudgetError, UsageError
-from margent.privacy import budget_store
+from margent.privacy import budget_disk, budget_store
 from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile
 from tests.privacy.budget_entries import edited, reservation, run_id
@@ -40,7 +40,7 @@ def hostile_files() -> dict[str, Callable[[Path], object]]:
 
     def huge(path: Path) -> None:
         BudgetFile(path, "people").init(Budget(1))
-        os.truncate(path, budget_store.MAX_BYTES + 1)
+        os.truncate(path, budget_disk.MAX_BYTES + 1)
 
     def cut(path: Path) -> None:
         BudgetFile(path, "people").init(Budget(1))
@@ -67,7 +67,7 @@ def hostile_files() -> dict[str, Callable[[Path], object]]:
         "cut": cut,
         "flipped": flipped,
         "another program's": database("PRAGMA application_id = 7"),
-        "later version": database("PRAGMA user_version = 2"),
+        "later version": database("PRAGMA user_version = 3"),
         "a trigger that refunds": database(
             "CREATE TRIGGER t AFTER INSERT ON entries BEGIN UPDATE entries SET body = '' WHERE number = new.number; END"
         ),
@@ -144,7 +144,7 @@ def test_a_file_that_may_not_be_written_to_refuses_every_run() -> None:
 
 
 def test_a_file_held_by_another_program_refuses_in_time(people: BudgetFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget_store, "WAIT", 0.05)
+    monkeypatch.setattr(budget_disk, "WAIT", 0.05)
     holder = sqlite3.connect(people.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(BudgetError, match="other runs held it for"):

@@ -56,6 +56,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Journal, "charged"),
     (Journal, "answered"),
     (budget_store, "reserve"),
+    (budget_store, "look"),
     (Release, "save"),
     (RunState, "remove"),
 )

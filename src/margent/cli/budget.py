@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from margent.privacy.budget_chain import Balance
     from margent.privacy.budget_file import BudgetFile
     from margent.privacy.neighbors import Relation
+    from margent.schema.fields import Unit
 
 SO_FAR = "informational only: where one stops because of earlier releases, it is no guarantee; the cap is"
 
@@ -76,7 +77,8 @@ def init(
     """
     from margent.errors import UsageError
     from margent.privacy.budget import Budget
-    from margent.privacy.budget_file import BudgetFile, declaration_faults
+    from margent.privacy.budget_file import BudgetFile
+    from margent.privacy.budget_terms import declaration_faults
 
     try:
         cap = Budget(epsilon, delta, accountant, cast("Relation", relation), delta_for_atoms=delta_for_atoms)
@@ -136,16 +138,17 @@ def show(path: Path, as_json: bool) -> None:
 def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bool) -> None:
     """Check every entry of FILE, and that it holds the run of every release OUT at its price or more.
 
-    An older copy of the file, put back, lacks the runs made since: give all your releases.
+    An older copy of the file, put back, lacks the runs made since: give all your releases. Those of one run (resample)
+    must be drawn from the same noisy answers.
 
     \b
     margent budget verify people.budget OUT/ OUT2/
     """
     from margent.errors import BudgetError
     from margent.privacy.accounting import account_named
-    from margent.privacy.budget_file import Released, require_complete
+    from margent.privacy.budget_releases import Released, require_complete
     from margent.privacy.budget_store import read
-    from margent.release.measurements import read_measurements
+    from margent.release.measurements import digest_of, read_measurements
     from margent.release.release import require_publishable
 
     balances, hashes = read(path)
@@ -160,7 +163,7 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
         require_publishable(out)
         transcript = read_measurements(out / "measurements")
         delta = sum((charge.delta for charge in transcript.charges), Fraction(0))
-        released[str(out)] = Released(transcript.run, transcript.spent, delta)
+        released[str(out)] = Released(transcript.run, transcript.spent, delta, digest_of(transcript))
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
@@ -183,9 +186,10 @@ def promise(balance: Balance) -> str:
     """
     terms = balance.declaration
     atoms = f", of which {float(terms.delta_for_atoms):g} for atoms" if terms.delta_for_atoms else ""
+    apart = "" if balance.unit_field is None else f", told apart by the column {balance.unit_field!r}"
     return (
         f"Data set {terms.data_set!r}: all releases under it together are (epsilon {float(terms.epsilon):g}, "
-        f"delta {float(terms.delta):g}{atoms})-differentially private; protected: {terms.unit}; neighbors: "
+        f"delta {float(terms.delta):g}{atoms})-differentially private; protected: {terms.unit}{apart}; neighbors: "
         f"{terms.relation}; accountant {terms.accountant}."
     )
 
@@ -220,18 +224,18 @@ def rest_after(file: BudgetFile) -> str:
         return f"Budget: this run is charged; what is left cannot be told now ({fault})."
 
 
-def after_text(balance: Balance, planned: Budget, unit: str) -> str:
+def after_text(balance: Balance, planned: Budget, unit: Unit) -> str:
     """What a planned run would leave, or why it would be refused.
 
     Privacy: none: options.
     """
     from margent.errors import BudgetError
-    from margent.privacy.budget_file import require_same_terms
     from margent.privacy.budget_rest import refused
+    from margent.privacy.budget_terms import require_same_terms
 
     name = balance.declaration.data_set
     try:
-        require_same_terms(balance.declaration, planned, unit)
+        require_same_terms(balance, planned, unit)
     except BudgetError as fault:
         return f"Budget of {name!r}: `margent synthesize` would refuse: {fault}"
     if not balance.covers(planned.total, planned.delta_for_atoms):
@@ -265,6 +269,7 @@ def balance_json(balance: Balance) -> dict[str, Any]:
         "dataSet": terms.data_set,
         "relation": terms.relation,
         "unit": terms.unit,
+        "unitField": balance.unit_field,
         "accountant": terms.accountant,
         "epsilon": str(terms.epsilon),
         "delta": str(terms.delta),

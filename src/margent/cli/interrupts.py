@@ -69,7 +69,10 @@ def resumable(state: RunState, budget: Budget, arguments: Sequence[str] | None) 
             yield
     except BaseException as reason:
         # An attribute and no note: notes of strangers on an exception are never shown.
-        vars(reason)["margent_advice"] = how_to_go_on(state, budget, arguments)
+        from margent.privacy.budget_store import MovedOnError
+
+        if not isinstance(reason, MovedOnError):  # that state is never gone on with
+            vars(reason)["margent_advice"] = how_to_go_on(state, budget, arguments)
         raise
 
 

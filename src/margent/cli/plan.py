@@ -77,7 +77,6 @@ def plan(
     from margent.methods import DEFAULT_METHOD, method_named
     from margent.pipeline import checked_people
     from margent.plan import make_plan
-    from margent.privacy.budget_file import unit_name
     from margent.schema.read import read_schema
 
     expected = whole_number(expect_rows, "--expect-rows", least=1)
@@ -97,7 +96,7 @@ def plan(
         say_json(listed)
     else:
         for made in plans:
-            after = "" if balance is None else after_text(balance, made.budget, unit_name(schema.unit)) + "\n"
+            after = "" if balance is None else after_text(balance, made.budget, schema.unit) + "\n"
             say(plan_text(made, expected) + after, lines=True)
     for made in plans:
         made.require_fits()

@@ -5,12 +5,15 @@ total, whatever earlier releases made later runs ask: a filter (GDP, zCDP or pur
 the declared (epsilon, delta). Deltas reserved for atoms add up to at most the part of delta set apart for them.
 
 A release holds a random run id and nothing else of this file. An older copy of the file put back is a whole and
-valid file; what gives it away is that it lacks the ids of releases made since (`require_complete`).
+valid file; what gives it away is that it lacks the ids of releases made since (`margent.privacy.budget_releases`).
+
+A run that keeps its state, which could be copied, also writes each look at rows here before it looks: of all copies
+of a state one goes on (`look`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -20,8 +23,15 @@ from typing import TYPE_CHECKING, cast
 from margent.errors import BudgetError, UsageError
 from margent.privacy import budget_store
 from margent.privacy.budget import Budget
-from margent.privacy.budget_chain import Balance, Declaration, Reservation, plain_name
+from margent.privacy.budget_chain import Balance, Declaration, Look, Reservation
 from margent.privacy.budget_rest import percent, refused
+from margent.privacy.budget_terms import (
+    checked_unit,
+    declaration_faults,
+    other_column,
+    require_same_terms,
+    unit_field,
+)
 from margent.privacy.statement import exact
 
 if TYPE_CHECKING:
@@ -75,6 +85,13 @@ class BudgetFile:
         budget_store.declare(self.path, entry)
         return entry
 
+    def named(self) -> BudgetFile:
+        """The same with the data set's name, where it was left out: what else the file may declare meanwhile.
+
+        Raises: as `balance`.
+        """
+        return self if self.data_set is not None else BudgetFile(self.path, self.balance().declaration.data_set)
+
     def balances(self) -> Mapping[str, Balance]:
         """All data sets of the file in the order of their declaration; the whole file is checked.
 
@@ -125,22 +142,27 @@ class BudgetFile:
             delta_for_atoms=delta_for_atoms,
         )
 
-    def reserve(self, budget: Budget, unit: str, run: str) -> Balance:
+    def reserve(self, budget: Budget, unit: Unit, run: str) -> Balance:
         """Reserve all of ``budget`` under the id ``run``, or nothing; on disk, for good, when this returns.
+
+        ``unit`` is the schema's: "row", or a `PersonUnit`, whose column holds for all runs of the data set. ``run``:
+        32 random hexadecimal digits, new to the file.
 
         Units: what is reserved is ``budget.total`` in the account's unit, and ``budget.delta_for_atoms``.
         Privacy: must be called before the run's first look at rows.
-        Raises: BudgetError when the run is of another relation, unit or accountant, or passes the cap (with what is
-            left and which epsilon would fit); nothing is then charged.
+        Raises: BudgetError when the run is of another relation, unit or accountant, tells persons apart by another
+            column, or passes the cap (with what is left and which epsilon would fit); nothing is then charged.
         """
         before = self.balance()
-        require_same_terms(before.declaration, budget, unit)
+        require_same_terms(before, budget, unit)
         try:
-            return budget_store.reserve(self.path, _reservation(before, budget, run, budget.total))
+            return budget_store.reserve(self.path, _reservation(before, budget, unit, run, budget.total))
         except budget_store.CapReachedError as refusal:
             raise BudgetError(refused(refusal.balance, budget)) from None
+        except budget_store.OtherUnitError as refusal:  # two first runs at once
+            raise BudgetError(f"nothing was charged: {other_column(str(unit_field(unit)), refusal.recorded)}") from None
 
-    def reserve_again(self, budget: Budget, unit: str, run: str) -> Balance:
+    def reserve_again(self, budget: Budget, unit: Unit, run: str) -> Balance:
         """Reserve what ``budget`` is above what ``run`` has reserved already, or nothing; twice is as good as once.
 
         ``budget`` is the run's own and, on top, what its lost answers cost (`margent.resume`).
@@ -149,18 +171,15 @@ class BudgetFile:
         Raises: BudgetError as `reserve`, or where the file does not know the run: it is an older copy, or another file.
         """
         before = self.balance()
-        require_same_terms(before.declaration, budget, unit)
+        require_same_terms(before, budget, unit)
         held = before.of_run(run)
         if not held:
-            raise BudgetError(
-                f"{self.path}: the interrupted run is not in it: it was begun with another file, or this is an older "
-                "copy of the file, which would spend again what was spent: put the latest copy back"
-            )
+            raise BudgetError(budget_store.not_in_it(self.path))
         cost = budget.total - sum((entry.cost for entry in held), Fraction(0))
         atoms = budget.delta_for_atoms - sum((entry.delta_for_atoms for entry in held), Fraction(0))
         if cost <= 0 and atoms <= 0:
             return before
-        wanted = _reservation(before, budget, run, max(cost, Fraction(0)))
+        wanted = _reservation(before, budget, unit, run, max(cost, Fraction(0)))
         try:
             return budget_store.reserve(
                 self.path, replace(wanted, kind="again", delta_for_atoms=max(atoms, Fraction(0)))
@@ -173,8 +192,46 @@ class BudgetFile:
                 "finished, and what it reserved stays spent"
             ) from None
 
+    def unlooked(self, run: str, marks: Sequence[str]) -> int:
+        """How many of the calls that a resumed run's state holds the file has not been told: 0, or 1 that was cut off.
 
-def _reservation(before: Balance, budget: Budget, run: str, cost: Fraction) -> Reservation:
+        ``marks``: those of all calls in the state, in order. A call that the file was not told had no look.
+
+        Privacy: must be called before an interrupted run goes on.
+        Raises: BudgetError where another copy of the state went on, or the state or the file is an older copy.
+        """
+        balance = self.balance()
+        if marks and not balance.of_run(run):
+            raise BudgetError(budget_store.not_in_it(self.path))
+        known = balance.looks.get(run)
+        count = 0 if known is None else known.calls
+        told = count if len(marks) == count + 1 else len(marks)
+        budget_store.require_last(self.path, known, told, marks[told - 1] if told else "")
+        return len(marks) - told
+
+    def look(self, run: str, marks: Sequence[str]) -> None:
+        """Write that ``run`` is about to look at rows for the call that bears the last of ``marks``; on disk on return.
+
+        ``marks``: those of all calls in the run's state. Of all copies of a state one can: compare and swap.
+
+        Privacy: must be called between a call's charge and its look, where the run keeps its state.
+        Raises: BudgetError where the file's last look of this run is not the call before; there must be no look then.
+        """
+        before = marks[-2] if len(marks) > 1 else ""
+        wanted = Look(
+            data_set=str(self.named().data_set),
+            run=run,
+            calls=len(marks),
+            mark=marks[-1],
+            spent=Fraction(0),
+            delta_spent=Fraction(0),
+            when=_now(),
+            margent=_version(),
+        )
+        budget_store.look(self.path, wanted, before)
+
+
+def _reservation(before: Balance, budget: Budget, unit: Unit, run: str, cost: Fraction) -> Reservation:
     """An entry of a run; the store fills in the sums."""
     return Reservation(
         data_set=before.declaration.data_set,
@@ -187,121 +244,8 @@ def _reservation(before: Balance, budget: Budget, run: str, cost: Fraction) -> R
         delta_spent=Fraction(0),
         when=_now(),
         margent=_version(),
+        unit_field=unit_field(unit),
     )
-
-
-def require_same_terms(terms: Declaration, budget: Budget, unit: str) -> None:
-    """Refuse a run whose neighbors, protected unit or accountant are not the declared ones: costs would not add.
-
-    Raises: BudgetError listing all differences.
-    """
-    faults = [
-        f"  {what}: the run's is {run!r}, the data set's is {declared!r}"
-        for what, run, declared in (
-            ("neighbor relation", budget.relation, terms.relation),
-            ("protected unit", unit, terms.unit),
-            ("accountant", budget.accountant, terms.accountant),
-        )
-        if run != declared
-    ]
-    if faults:
-        raise BudgetError(
-            f"nothing was charged: the data set {terms.data_set!r} was declared on other terms, for ever:\n"
-            + "\n".join(faults)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """What a release says it took: its run id, and the sums over its charges of cost and of delta used up itself."""
-
-    run: str
-    cost: Fraction
-    delta: Fraction = Fraction(0)
-
-
-def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Released]) -> None:
-    """Refuse a file that lacks the run of a release, or holds it at a lower price than the release's charges.
-
-    ``released`` gives for each release (in words) what it took.
-
-    Raises: BudgetError naming every such release.
-    """
-    held: dict[str, Released] = {}
-    for entry in (entry for balance in balances.values() for entry in balance.reservations):
-        before = held.get(entry.run, Released(entry.run, Fraction(0)))
-        held[entry.run] = Released(entry.run, before.cost + entry.cost, before.delta + entry.delta_for_atoms)
-    faults = []
-    for where, taken in released.items():
-        if taken.run not in held:
-            faults.append(
-                f"  {where}: its run is not in the file. Either it was made without this file (--single-release, or "
-                "another file), or this is an older copy of the file, which would spend again what was spent: put "
-                "the latest copy back"
-            )
-        elif taken.cost > held[taken.run].cost:
-            faults.append(f"  {where}: its charges add up to more than the file reserved for its run")
-        elif taken.delta > held[taken.run].delta:
-            faults.append(f"  {where}: its charges use up more delta themselves than the file reserved for its run")
-    if faults:
-        raise BudgetError("the budget file does not account for these releases:\n" + "\n".join(faults))
-
-
-def declaration_faults(name: object, unit: str, cap: Budget | None, relation: str = "add-remove") -> list[str]:
-    """All that is wrong with declaring a data set so: no run could ever be made under terms that do not go together.
-
-    ``relation`` counts where there is no ``cap`` to take it from, since that has faults of its own.
-
-    Privacy: none: options.
-    """
-    faults = []
-    if not plain_name(name):
-        faults.append("a data set's name has 1 to 100 printable characters and no space at either end")
-    try:
-        rows = _rows_of(checked_unit(unit))
-    except UsageError as fault:
-        return [*faults, str(fault)]
-    if (relation if cap is None else cap.relation) == "replace" and rows is not None:
-        faults.append(
-            f"relation 'replace' protects single rows, and the unit {unit} is a person: leave the relation out (a "
-            "person is added or removed), or take unit row if that is the promise to make"
-        )
-    if cap is not None and cap.person_rows not in (None, rows):
-        faults.append(
-            f"the cap is for persons with at most {cap.person_rows} rows each and the unit is {unit}: "
-            f"take unit person:{cap.person_rows}, or a cap without rows of a person"
-        )
-    return faults
-
-
-def _rows_of(unit: str) -> int | None:
-    """Most rows of a person in a checked unit; None where it is a row."""
-    return None if unit == "row" else int(unit.removeprefix("person:"))
-
-
-def checked_unit(unit: str) -> str:
-    """A protected unit as it is declared: "row", or "person:k" with k rows at most (k below 10^6).
-
-    Raises: UsageError for anything else.
-
-    >>> checked_unit("person:4")
-    'person:4'
-    """
-    rows = unit.removeprefix("person:") if isinstance(unit, str) else ""
-    if unit == "row":
-        return unit
-    if rows != unit and rows.isascii() and rows.isdigit() and len(rows) <= 6 and int(rows) >= 1:
-        return f"person:{int(rows)}"
-    raise UsageError(f"the protected unit is row, or person:k with at most k rows each (person:4), not {unit!r:.40}")
-
-
-def unit_name(unit: Unit) -> str:
-    """A schema's protected unit as a budget file declares it.
-
-    >>> unit_name("row")
-    'row'
-    """
-    return "row" if isinstance(unit, str) else f"person:{unit.max_rows}"
 
 
 def _now() -> str:

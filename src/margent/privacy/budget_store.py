@@ -1,25 +1,14 @@
-"""The budget file on disk: an append-only SQLite table, one transaction an entry, safe among processes and crashes.
+"""The budget file's entries on disk: an append-only table, one transaction an entry, safe among processes and crashes.
 
-Why SQLite is set up as it is:
-
-* BEGIN IMMEDIATE takes the one write lock before the balance is read, so no two runs can see the same rest.
-* A rollback journal (mode DELETE), not a write-ahead log: between transactions the file is the whole truth, so a
-  copy or backup of it is complete, and it works where shared memory does not.
-* synchronous=EXTRA: the commit, and the removal of its journal from the folder, are on disk before a run may look
-  at data. With less, a power cut could bring the journal back and undo a charge that was acted on.
-
-The file is never opened but by SQLite: closing any other descriptor of it would drop the locks that a connection
-of the same process holds (POSIX). Imports no accounting and no arrays, so that its crash tests are quick.
+Nothing is appended that would make the file unreadable: each entry is held against what stands before it, within the
+transaction that writes it. How the file is opened and locked: `margent.privacy.budget_disk`. Imports no accounting
+and no arrays, so that its crash tests are quick.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import stat
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,27 +18,23 @@ from margent.privacy.budget_chain import (
     Balance,
     Declaration,
     Entry,
+    Look,
     Reservation,
     balances,
     entry_text,
+    is_run_id,
     read_entry,
     seal_of,
 )
-
-APPLICATION = 0x4D426764  # "MBgd"
-VERSION = 1
-MAX_BYTES = 128 * 2**20
-"""A larger file is refused; a quarter of a million runs fit."""
-WAIT = 60.0
-"""Seconds to wait for other runs; each holds the file for milliseconds."""
-PAUSE = 0.004
-"""Seconds between two attempts to take the write lock."""
-
-_OBJECTS = (
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY, data_set TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL)",
-    "CREATE INDEX by_data_set ON entries (data_set, number)",
-    "CREATE TRIGGER nothing_changes BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'append-only'); END",
-    "CREATE TRIGGER nothing_goes BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+from margent.privacy.budget_disk import (
+    APPLICATION,
+    MAX_BYTES_FOR_A_RUN,
+    OBJECTS,
+    VERSION,
+    damaged,
+    opened,
+    require_format,
+    transaction,
 )
 
 
@@ -59,6 +44,18 @@ class CapReachedError(BudgetError):
     def __init__(self, balance: Balance) -> None:
         super().__init__(f"nothing was charged: the budget of {balance.declaration.data_set!r} does not cover this run")
         self.balance = balance
+
+
+class OtherUnitError(BudgetError):
+    """Persons were told apart by another column before: ``recorded``; nothing was charged."""
+
+    def __init__(self, recorded: str) -> None:
+        super().__init__("nothing was charged: persons are told apart by another column than in the runs before")
+        self.recorded = recorded
+
+
+class MovedOnError(BudgetError):
+    """A run's state is not the one that went on last; nobody may look at rows by it."""
 
 
 def declare(path: Path, entry: Declaration) -> None:
@@ -74,14 +71,14 @@ def declare(path: Path, entry: Declaration) -> None:
         pass
     except (OSError, ValueError):
         raise UsageError(f"{path}: cannot be made; is its folder there, and may you write to it?") from None
-    with _opened(path, maybe_empty=True) as file, _transaction(file):
+    with opened(path, maybe_empty=True) as file, transaction(file):
         # Nothing at all in the file: it is new, or an earlier init was cut off before its commit.
         if file.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            for statement in _OBJECTS:
+            for statement in OBJECTS:
                 file.execute(statement)
             file.execute(f"PRAGMA application_id = {APPLICATION}")
             file.execute(f"PRAGMA user_version = {VERSION}")
-        _require_format(path, file)
+        require_format(path, file)
         if file.execute("SELECT 1 FROM entries WHERE data_set = ?", (entry.data_set,)).fetchone():
             raise UsageError(
                 f"{path}: the data set {entry.data_set!r} is declared already; no budget is changed or reset"
@@ -92,20 +89,87 @@ def declare(path: Path, entry: Declaration) -> None:
 def reserve(path: Path, wanted: Reservation) -> Balance:
     """Reserve a run's whole price, or nothing, in one transaction; the balance after it, on disk when this returns.
 
-    The sums in ``wanted`` are filled in here. Never refunded: there is no code that takes an entry back.
+    The sums in ``wanted`` are filled in here. Never refunded: there is no code that takes an entry back. A run
+    reserves once; what it pays *again* it pays under the same id and data set.
 
-    Raises: CapReachedError when the rest does not cover it; BudgetError when the file cannot be used.
+    Raises: CapReachedError when the rest does not cover it; OtherUnitError when the data set's runs told persons apart
+        by another column; BudgetError when the run's id is no id or not new, or the file cannot be used.
     """
-    with _opened(path) as file, _transaction(file):
+    if not is_run_id(wanted.run) or wanted.kind not in ("reserve", "again"):
+        raise BudgetError("nothing was charged: a run's id is 32 hexadecimal digits in lower case, and drawn at random")
+    with opened(path) as file, transaction(file):
         before = _balance(path, file, wanted.data_set)
         if wanted.cost <= 0 or wanted.delta_for_atoms < 0:
             raise BudgetError("nothing was charged: a run's price must be above 0")
+        if wanted.kind == "reserve":
+            _require_new(path, file, wanted.run)
+        elif _last_of(path, file, wanted.data_set, wanted.run) is None:
+            raise BudgetError(f"{path}: nothing was charged: no run of this id is in the data set to pay again for it")
+        recorded = _unit_field(path, file, before.declaration)
+        if recorded not in (None, wanted.unit_field):
+            raise OtherUnitError(str(recorded))
         if not before.covers(wanted.cost, wanted.delta_for_atoms):
             raise CapReachedError(before)
         spent, delta_spent = before.spent + wanted.cost, before.delta_spent + wanted.delta_for_atoms
-        after = before.after(replace(wanted, spent=spent, delta_spent=delta_spent))
+        try:
+            after = before.after(replace(wanted, spent=spent, delta_spent=delta_spent))
+        except ValueError as fault:
+            raise BudgetError(f"{path}: nothing was charged: {fault}") from None
         _append(path, file, after.reservations[-1])
     return after
+
+
+def look(path: Path, wanted: Look, before: str) -> None:
+    """Write that a run is about to look for the ``calls``-th time, if nobody did since ``before``; on disk on return.
+
+    ``before`` is the mark of the look before it as the run's own state has it, empty for the first. Compare and swap
+    in one transaction: of all copies of a state exactly one goes on. The sums in ``wanted`` are filled in here.
+
+    Raises: as `require_last`; there must be no look then.
+    """
+    with opened(path) as file, transaction(file):
+        sums = _balance(path, file, wanted.data_set)
+        last = _last_of(path, file, wanted.data_set, wanted.run)
+        if last is None:
+            raise BudgetError(not_in_it(path))
+        known = last if isinstance(last, Look) else None
+        require_last(path, known, wanted.calls - 1, before)
+        _append(path, file, replace(wanted, spent=sums.spent, delta_spent=sums.delta_spent))
+
+
+def require_last(path: Path, known: Look | None, calls: int, mark: str) -> None:
+    """Refuse a run whose state has so many ``calls``, the last of this ``mark``, unless that is its last look.
+
+    ``known`` is the file's last look of the run, None where there is none.
+
+    Privacy: none: how often a run looked is public.
+    Raises: MovedOnError where another copy of the state went on, or the state is an older one; BudgetError where the
+        file is.
+    """
+    told = (0, "") if known is None else (known.calls, known.mark)
+    if told == (calls, mark):
+        return  # marks are drawn at random: the same one stands for the same calls up to here
+    if calls > told[0]:
+        raise BudgetError(
+            f"{path}: it knows fewer looks of the interrupted run than the run's state does: this is an older copy of "
+            "the file, which would spend again what was spent: put the latest copy back. Nothing more was spent"
+        )
+    raise MovedOnError(
+        f"{path}: another copy of this run's state went on, or this is an older copy of the state. Nothing was looked "
+        "at, and nothing more is spent: go on with the latest state, or delete this one and start a new run (what was "
+        "charged stays spent)"
+    )
+
+
+def not_in_it(path: Path) -> str:
+    """Why a run that the file does not hold may not go on.
+
+    Privacy: none.
+    """
+    return (
+        f"{path}: the interrupted run is not in it: it was begun with another file, or this is an older copy of the "
+        "file, which would spend again what was spent: put the latest copy back"
+    )
 
 
 def read(path: Path) -> tuple[dict[str, Balance], tuple[str, ...]]:
@@ -113,14 +177,14 @@ def read(path: Path) -> tuple[dict[str, Balance], tuple[str, ...]]:
 
     Raises: BudgetError naming the first entry that is not as it was written.
     """
-    with _opened(path) as file:
+    with opened(path) as file:
         if file.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise _damaged(path, "SQLite finds faults in it")
+            raise damaged(path, "SQLite finds faults in it")
         rows = file.execute("SELECT number, data_set, body, hash FROM entries ORDER BY number").fetchall()
     try:
         return balances(rows), tuple(row[3] for row in rows)
     except ValueError as fault:
-        raise _damaged(path, str(fault)) from None
+        raise damaged(path, str(fault)) from None
 
 
 def _balance(path: Path, file: sqlite3.Connection, name: str) -> Balance:
@@ -134,10 +198,57 @@ def _balance(path: Path, file: sqlite3.Connection, name: str) -> Balance:
         )
     declaration, latest = _sealed_entry(path, file, first[0]), _sealed_entry(path, file, last[0])
     if not isinstance(declaration, Declaration) or declaration.data_set != name or latest.data_set != name:
-        raise _damaged(path, f"entry {first[0]} does not declare its data set")
+        raise damaged(path, f"entry {first[0]} does not declare its data set")
     if isinstance(latest, Declaration):
         return Balance(latest)
     return Balance(declaration, latest.spent, latest.delta_spent)
+
+
+def _require_new(path: Path, file: sqlite3.Connection, run: str) -> None:
+    """A run id stands for one run of one data set, in all of the file; and those that have begun have room to end."""
+    if file.execute("SELECT 1 FROM entries WHERE instr(body, ?) LIMIT 1", (_written_run(run),)).fetchone():
+        raise BudgetError(f"{path}: nothing was charged: the run {run} is in it already; a new run draws a new id")
+    (pages,), (size,) = file.execute("PRAGMA page_count").fetchone(), file.execute("PRAGMA page_size").fetchone()
+    if pages * size > MAX_BYTES_FOR_A_RUN:
+        raise BudgetError(
+            f"{path}: nothing was charged: the file is full ({MAX_BYTES_FOR_A_RUN // 2**20} MiB; runs that have begun "
+            "can still end)"
+        )
+
+
+def _last_of(path: Path, file: sqlite3.Connection, name: str, run: str) -> Look | Reservation | None:
+    """A run's last look; its reservation where it has not looked; None where it has neither.
+
+    An entry's text is JSON as `entry_text` writes it, in which quotes within a value are escaped: the text looked for
+    stands in the entries of this run and in no other.
+    """
+    rows = file.execute(
+        "SELECT number FROM entries WHERE data_set = ? AND instr(body, ?) ORDER BY number DESC",
+        (name, _written_run(run)),
+    )
+    for (number,) in rows:
+        entry = _sealed_entry(path, file, number)
+        if isinstance(entry, Look) or (isinstance(entry, Reservation) and entry.kind == "reserve"):
+            return entry
+    return None
+
+
+def _unit_field(path: Path, file: sqlite3.Connection, terms: Declaration) -> str | None:
+    """The column that tells persons apart, as the data set's first run that said it did."""
+    if terms.unit == "row":
+        return None
+    found = file.execute(
+        "SELECT number FROM entries WHERE data_set = ? AND instr(body, ?) ORDER BY number LIMIT 1",
+        (terms.data_set, '"unit_field": "'),
+    ).fetchone()
+    if found is None:
+        return None
+    entry = _sealed_entry(path, file, found[0])
+    return entry.unit_field if isinstance(entry, Reservation) else None
+
+
+def _written_run(run: str) -> str:
+    return f'"run": "{run}"'
 
 
 def _sealed_entry(path: Path, file: sqlite3.Connection, number: int) -> Entry:
@@ -147,7 +258,7 @@ def _sealed_entry(path: Path, file: sqlite3.Connection, number: int) -> Entry:
             raise ValueError
         return read_entry(text)
     except (ValueError, TypeError, RecursionError):
-        raise _damaged(path, f"entry {number} is not as it was written") from None
+        raise damaged(path, f"entry {number} is not as it was written") from None
 
 
 def _hash_of(path: Path, file: sqlite3.Connection, number: int) -> str:
@@ -155,115 +266,21 @@ def _hash_of(path: Path, file: sqlite3.Connection, number: int) -> str:
         return GENESIS
     found = file.execute("SELECT hash FROM entries WHERE number = ?", (number,)).fetchone()
     if found is None:
-        raise _damaged(path, f"entry {number} is missing")
+        raise damaged(path, f"entry {number} is missing")
     return str(found[0])
 
 
 def _append(path: Path, file: sqlite3.Connection, entry: Entry) -> None:
     (last,) = file.execute("SELECT coalesce(max(number), 0) FROM entries").fetchone()
-    text = entry_text(entry)
-    seal = seal_of(_hash_of(path, file, last), text)
-    file.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (last + 1, entry.data_set, text, seal))
-
-
-@contextmanager
-def _opened(path: Path, *, maybe_empty: bool = False) -> Iterator[sqlite3.Connection]:
-    """A connection to a budget file that was looked at before it is trusted; what SQLite says becomes ours."""
-    _require_plain_file(path)
     try:
-        # The path as a quoted URI: no character of it can be an option, and rw never makes a file.
-        uri = f"{path.absolute().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)) as file:
-            file.execute("PRAGMA trusted_schema = OFF")
-            file.execute("PRAGMA cell_size_check = ON")
-            file.execute("PRAGMA synchronous = EXTRA")
-            file.execute("PRAGMA fullfsync = ON")
-            if file.execute("PRAGMA journal_mode").fetchone() != ("delete",):
-                raise BudgetError(f"{path}: another program changed its journal mode; close that program first")
-            if not maybe_empty:
-                _require_format(path, file)
-            yield file
-    except sqlite3.Error as fault:
-        raise _told(path, fault) from None
-
-
-@contextmanager
-def _transaction(file: sqlite3.Connection) -> Iterator[None]:
-    _begin(file)
-    try:
-        yield
-        file.execute("COMMIT")
-    except BaseException:
-        if file.in_transaction:
-            file.execute("ROLLBACK")
-        raise
-
-
-def _begin(file: sqlite3.Connection) -> None:
-    """Take the write lock, asking every few milliseconds: SQLite's own waiting asks ten times a second, and where
-    many runs come at once somebody then never gets a turn.
-    """
-    give_up = time.monotonic() + WAIT
-    file.execute("PRAGMA busy_timeout = 0")
-    while True:
-        try:
-            file.execute("BEGIN IMMEDIATE")
-            break
-        except sqlite3.OperationalError as fault:
-            if not _name_of(fault).startswith("SQLITE_BUSY") or time.monotonic() > give_up:
-                raise
-        time.sleep(PAUSE)
-    file.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
-
-
-def _name_of(fault: sqlite3.Error) -> str:
-    return str(getattr(fault, "sqlite_errorname", "") or "")
-
-
-def _require_plain_file(path: Path) -> None:
-    try:
-        facts = path.lstat()
-    except FileNotFoundError:
-        raise BudgetError(f"{path}: there is no such budget file; make one with `margent budget init`") from None
-    except (OSError, ValueError):
-        raise BudgetError(f"{path}: cannot be opened; nothing was charged") from None
-    if not stat.S_ISREG(facts.st_mode):
-        raise BudgetError(f"{path}: not a regular file (a link, folder or device); name the budget file itself")
-    if facts.st_nlink > 1:  # under two names SQLite would look for two journals
-        raise BudgetError(f"{path}: the file has a second name (hard link); remove one of them")
-    if facts.st_size > MAX_BYTES:
-        raise BudgetError(f"{path}: larger than {MAX_BYTES // 2**20} MiB, which no budget file is; nothing was charged")
-
-
-def _require_format(path: Path, file: sqlite3.Connection) -> None:
-    """Exactly the table, index and triggers of this version: a stranger's trigger could undo what is written."""
-    (application,) = file.execute("PRAGMA application_id").fetchone()
-    (version,) = file.execute("PRAGMA user_version").fetchone()
-    if application != APPLICATION:
-        raise BudgetError(f"{path}: not a Margent budget file; nothing was charged")
-    if version != VERSION:
+        text = entry_text(entry)
+        seal = seal_of(_hash_of(path, file, last), text)
+        if read_entry(text) != entry:
+            raise ValueError
+    except (ValueError, TypeError):
         raise BudgetError(
-            f"{path}: a budget file of version {version}, and this Margent knows version {VERSION}: upgrade Margent"
-        )
-    if sorted(sql for (sql,) in file.execute("SELECT sql FROM sqlite_master")) != sorted(_OBJECTS):
-        raise _damaged(path, "its tables are not those of a budget file")
-
-
-def _damaged(path: Path, why: str) -> BudgetError:
-    return BudgetError(f"{path}: damaged or altered ({why}); nothing was charged: put the latest good copy back")
-
-
-def _told(path: Path, fault: sqlite3.Error) -> BudgetError:
-    """SQLite's complaint in our words; its own text may quote the file."""
-    name = _name_of(fault)
-    for prefix, words in (
-        ("SQLITE_BUSY", f"other runs held it for {WAIT:g} s; nothing was charged: try again"),
-        ("SQLITE_READONLY", "cannot be written to; nothing was charged: check who may write to it and its folder"),
-        ("SQLITE_CANTOPEN", "cannot be opened; nothing was charged: check who may write to it and its folder"),
-        ("SQLITE_NOTADB", "not a Margent budget file; nothing was charged"),
-        ("SQLITE_FULL", "the disk is full; nothing was charged"),
-        ("SQLITE_IOERR", "the disk failed; `margent budget show` says whether this run was charged"),
-    ):
-        if name.startswith(prefix):
-            return BudgetError(f"{path}: {words}")
-    return BudgetError(f"{path}: damaged or altered ({name or 'unreadable text'}); nothing was charged")
+            f"{path}: nothing was charged: the entry could not be read again as it would be written"
+        ) from None
+    if file.execute("PRAGMA user_version").fetchone() != (VERSION,):
+        file.execute(f"PRAGMA user_version = {VERSION}")
+    file.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (last + 1, entry.data_set, text, seal))

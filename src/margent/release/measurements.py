@@ -78,6 +78,19 @@ def measurement_files(transcript: Transcript) -> dict[str, bytes]:
     return {"transcript.json": canonical_json(document), "answers.i64": blob}
 
 
+def digest_of(transcript: Transcript) -> str:
+    """SHA-256 of charges and noisy answers: equal for all releases that were drawn from the same ones.
+
+    Privacy: none: they are published.
+    """
+    charges = [charge_to_json(charge) for charge in transcript.charges]
+    answers = [answer_to_json(answer, 0) for answer in transcript.answers]
+    digest = hashlib.sha256(canonical_json([charges, answers]))
+    for answer in transcript.answers:
+        digest.update(np.ascontiguousarray(integers(answer), dtype="<i8").tobytes())
+    return digest.hexdigest()
+
+
 def read_measurements(folder: Path) -> Transcript:
     """Read a measurements folder back into the transcript it was made from.
 

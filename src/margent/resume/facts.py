@@ -25,11 +25,11 @@ _LONGEST = 60
 
 
 def facts_of(
-    schema: Schema, budget: Budget, method: str, settings: Settings, read: ReadOptions, *, kept: bool
+    schema: Schema, budget: Budget, method: str, settings: Settings, read: ReadOptions, data_set: str | None
 ) -> dict[str, Any]:
     """All that decides which questions a run asks and what they mean; rows, seed and format only shape the table.
 
-    ``kept``: whether a budget file keeps the budget.
+    ``data_set``: the one of the budget file that keeps the budget, None where none does.
 
     Privacy: none: schema and options.
     """
@@ -43,7 +43,7 @@ def facts_of(
             "delta for atoms": str(budget.delta_for_atoms),
             "accountant": budget.accountant,
             "relation": budget.relation,
-            "kept in a budget file": kept,
+            "data set of the budget file": data_set,
         },
         "reading": {
             name: getattr(read, name)

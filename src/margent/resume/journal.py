@@ -30,14 +30,15 @@ from margent.schema.domain import Merge
 from margent.transcript import Answer
 
 APPLICATION = 0x4D427273  # "MBrs"
-VERSION = 1
+VERSION = 2
+"""2: each call bears a mark."""
 FILE = "run.sqlite"
 PART = 2**20
 """Integers in one row of the file: SQLite holds at most a gigabyte in one."""
 
 _OBJECTS = (
     "CREATE TABLE run (id TEXT NOT NULL, facts TEXT NOT NULL)",
-    "CREATE TABLE charges (number INTEGER PRIMARY KEY, call INTEGER NOT NULL, body TEXT NOT NULL)",
+    "CREATE TABLE charges (number INTEGER PRIMARY KEY, call INTEGER NOT NULL, mark TEXT NOT NULL, body TEXT NOT NULL)",
     "CREATE TABLE calls (call INTEGER PRIMARY KEY, merges TEXT NOT NULL)",
     "CREATE TABLE answers (call INTEGER, place INTEGER, body TEXT NOT NULL, PRIMARY KEY (call, place))",
     "CREATE TABLE integers (call INTEGER, place INTEGER, part INTEGER, data BLOB, PRIMARY KEY (call, place, part))",
@@ -48,6 +49,8 @@ _OBJECTS = (
 class Call:
     """One call at the door: its charges, which of all these are, and whether its answers were committed.
 
+    ``mark``: a random number, drawn with the charges. Copies of one state share the marks of the calls that they share.
+
     Privacy: none: charges are public.
     """
 
@@ -55,6 +58,7 @@ class Call:
     first: int
     charges: tuple[Charge, ...]
     answered: bool
+    mark: str
 
 
 class Journal:
@@ -78,6 +82,7 @@ class Journal:
         if folder.exists() or folder.is_symlink():
             raise UsageError(f"{folder}: exists already; it is where this run would keep its state")
         draft = folder.parent / f".{folder.name.lstrip('.')}.{secrets.token_hex(8)}.part"
+        ours = draft  # what this call made; the folder may have been made by another process meanwhile
         try:
             draft.mkdir(mode=0o700)
             os.close(os.open(draft / FILE, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -90,10 +95,10 @@ class Journal:
                 file.execute("INSERT INTO run VALUES (?, ?)", (run, json.dumps(facts)))
             flush(draft)
             draft.rename(folder)  # whole or absent, like all that is written
+            ours = folder
             flush(folder.absolute().parent)
         except (sqlite3.Error, OSError, ValueError):
-            for left in (draft, folder):
-                shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(ours, ignore_errors=True)
             raise UsageError(f"{folder}: the run's state cannot be kept there; nothing was charged") from None
         return Journal.opened(folder)
 
@@ -134,18 +139,20 @@ class Journal:
         except (sqlite3.Error, ValueError, TypeError):
             raise _damaged(self._folder) from None
 
-    def charged(self, charges: Sequence[Charge]) -> None:
-        """Write all charges of one call, on disk when this returns: before the look.
+    def charged(self, charges: Sequence[Charge]) -> str:
+        """Write all charges of one call, on disk when this returns: before the look. The call's mark.
 
         Raises: MargentError where the disk fails; there must be no look then.
         """
         self._call += 1
+        mark = secrets.token_hex(16)
         rows = [
-            (self._charges + place, self._call, json.dumps(charge_to_json(charge)))
+            (self._charges + place, self._call, mark, json.dumps(charge_to_json(charge)))
             for place, charge in enumerate(charges)
         ]
-        self._written([("INSERT INTO charges VALUES (?, ?, ?)", row) for row in rows])
+        self._written([("INSERT INTO charges VALUES (?, ?, ?, ?)", row) for row in rows])
         self._charges += len(rows)
+        return mark
 
     def answered(self, answers: Sequence[Answer], merges: Mapping[str, Merge]) -> None:
         """Commit the noisy answers of the last call, on disk when this returns: before anything is made of them.
@@ -171,16 +178,18 @@ class Journal:
         Raises: UsageError where the journal is damaged.
         """
         try:
-            rows = self._file.execute("SELECT number, call, body FROM charges ORDER BY number").fetchall()
+            rows = self._file.execute("SELECT number, call, mark, body FROM charges ORDER BY number").fetchall()
             committed = {call for (call,) in self._file.execute("SELECT call FROM calls")}
-            by_call: dict[int, list[tuple[int, Charge]]] = {}
-            for expected, (number, call, body) in enumerate(rows):
+            by_call: dict[tuple[int, str], list[tuple[int, Charge]]] = {}
+            for expected, (number, call, mark, body) in enumerate(rows):
                 if number != expected:
                     raise ValueError
-                by_call.setdefault(call, []).append((number, charge_from_json(json.loads(body))))
+                by_call.setdefault((call, mark), []).append((number, charge_from_json(json.loads(body))))
+            if [call for call, _ in by_call] != list(range(1, len(by_call) + 1)):
+                raise ValueError
             return tuple(
-                Call(number, held[0][0], tuple(charge for _, charge in held), number in committed)
-                for number, held in by_call.items()
+                Call(number, held[0][0], tuple(charge for _, charge in held), number in committed, mark)
+                for (number, mark), held in by_call.items()
             )
         except (sqlite3.Error, ValueError, TypeError, KeyError, ZeroDivisionError):
             raise _damaged(self._folder) from None

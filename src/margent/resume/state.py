@@ -1,8 +1,9 @@
 """Where a run keeps what it needs to survive an interruption, and the run while it goes on.
 
-Order is everything: state on disk, then the budget file's reservation, then charge, look and commit for each question.
+Order is everything: state on disk, then the budget file's reservation; then for each question its charge in the state,
+the word to the budget file that a look is coming, the look, and the committed answer.
 Whatever is cut off in between, each charge of which a look may have come is on disk, and nothing was made of an answer
-that is not (`proofs/resuming.md`).
+that is not. Of copies of a state under a budget file one goes on (`proofs/resuming.md`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from margent.privacy.requests import Curator
     from margent.resume.journal import Call, Journal
     from margent.schema.domain import Merge
+    from margent.schema.fields import Unit
     from margent.transcript import Answer, Transcript
 
 
@@ -150,6 +152,8 @@ class KeptRun:
         self._state, self._journal, self.run = state, journal, run
         self._recorded = list(calls)
         self._table, self._modified = table, modified_then
+        self._file: BudgetFile | None = None
+        self._marks = [call.mark for call in calls]
         self._carried = [charge for call in calls for charge in call.charges]
         self._seen: int | None = 0
         self.lost = tuple(charge for call in calls if not call.answered for charge in call.charges)
@@ -165,21 +169,26 @@ class KeptRun:
         """What the run promises: its budget and, on top, what lost answers cost."""
         return covering(budget, self.lost)
 
-    def reserve(self, file: BudgetFile | None, budget: Budget, unit: str) -> None:
+    def reserve(self, file: BudgetFile | None, budget: Budget, unit: Unit) -> None:
         """Reserve the run's whole price, or what is missing of it since its interruption, before the first look.
 
-        Raises: BudgetError where lost answers are not to be paid again, or the file does not cover them.
+        Raises: BudgetError where another copy of the state went on, lost answers are not to be paid again, or the file
+            does not cover them.
         """
         whole = self.paid(budget)
+        resumed = self._state is not None and self._state.resume
+        unlooked = file.unlooked(self.run, self._marks) if file is not None and resumed else 0
         if self.pending:
             self._require_same_table()
             if self._state is None or not self._state.pay_again:
                 raise BudgetError(lost_words(budget, whole))
         if file is None:
             return
-        resumed = self._state is not None and self._state.resume
+        self._file = file
         if self.begun or (resumed and file.balance().of_run(self.run)):
             file.reserve_again(whole, unit, self.run)
+            if unlooked:  # cut off before the file was told of its last call, which is held as a lost one
+                file.look(self.run, self._marks)
             return
         self.begun = True  # whatever cuts it off from here on, it may have been reserved
         try:
@@ -251,7 +260,9 @@ class KeptRun:
     def _charged(self, charges: Sequence[Charge]) -> None:
         assert self._journal is not None
         self.begun = True
-        self._journal.charged(charges)
+        self._marks.append(self._journal.charged(charges))
+        if self._file is not None:
+            self._file.look(self.run, self._marks)  # where this fails nobody looks
 
     def _require_same_table(self) -> None:
         if modified(self._table) != self._modified:
