@@ -66,7 +66,7 @@ def _chart(
 
     Shares x / N are of the noisy number of ``records``, given with its variance: the sum of a column's noisy cells
     without the negative ones would be too large, in columns of many codes several times. To first order the deviation
-    of x / N is that of x - r N over N, r the share; x counts towards N, which only makes it smaller, and is not reckoned with.
+    of x / N is that of x - r N over N, r the share; x counts towards N, which only makes it smaller, and is left out.
     """
     starts, names = label_runs(labels, MAX_BARS, inner=layout.values, binned=has_bin_labels(layout))
     noisy = np.add.reduceat(answer.counts.astype(np.float64), starts)
