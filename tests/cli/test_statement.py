@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from margent import BudgetFile
 from margent.cli import run
 
 
@@ -53,6 +55,15 @@ def test_it_says_what_a_privacy_officer_asks(releases: list[Path], budget_file: 
     assert "Not run." in said
     assert "<b>of</b>" not in page.read_text()
     assert said.count("SP 800-226") == 1
+
+
+def test_a_run_that_paid_again_is_one_run(releases: list[Path], budget_file: Path, tmp_path: Path) -> None:
+    page, file = tmp_path / "statement.html", BudgetFile(budget_file)
+    file.reserve_again(file.budget("1.25"), "row", json.loads((releases[1] / "summary.json").read_text())["run"])
+    assert run(["statement", str(releases[1]), "--budget", str(budget_file), "--no-selftest", "-o", str(page)]) == 0
+    said = words(page)
+    assert "is spent by 2 runs:" in said
+    assert "epsilon 1.25, delta 1e-09 in all, with answers paid again that an interruption lost (this release)" in said
 
 
 def test_without_a_budget_file_it_says_that_releases_add_up(releases: list[Path], tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def show(path: Path, as_json: bool) -> None:
     margent budget show people.budget
     """
     from margent.privacy.budget_store import read
+    from margent.release.beliefs import number
 
     balances, hashes = read(path)
     if as_json:
@@ -117,13 +118,13 @@ def show(path: Path, as_json: bool) -> None:
         say(promise(balance))
         say(rest_text(balance))
         if balance.spent:
-            say(f"Epsilon so far: {float(so_far(balance)):.4g} ({SO_FAR}).")
+            say(f"Epsilon so far: {number(so_far(balance))} ({SO_FAR}).")
         places: dict[str, int] = {}
         for entry in balance.reservations:
             place = places.setdefault(entry.run, len(places) + 1)
             again = " again, for answers that an interruption lost: in all" if entry.kind == "again" else ""
             say(
-                f"  run {place}, {entry.when}:{again} epsilon {float(entry.epsilon):g}, delta {float(entry.delta):g}, "
+                f"  run {place}, {entry.when}:{again} epsilon {number(entry.epsilon)}, delta {number(entry.delta)}, "
                 f"{percent_of(entry.cost, balance)} % of the cap, run id {entry.run}"
             )
     entries = _counted(len(hashes), "entries", "entry")
@@ -184,12 +185,14 @@ def promise(balance: Balance) -> str:
 
     Privacy: none: options.
     """
+    from margent.release.beliefs import number
+
     terms = balance.declaration
-    atoms = f", of which {float(terms.delta_for_atoms):g} for atoms" if terms.delta_for_atoms else ""
+    atoms = f", of which {number(terms.delta_for_atoms)} for atoms" if terms.delta_for_atoms else ""
     apart = "" if balance.unit_field is None else f", told apart by the column {balance.unit_field!r}"
     return (
-        f"Data set {terms.data_set!r}: all releases under it together are (epsilon {float(terms.epsilon):g}, "
-        f"delta {float(terms.delta):g}{atoms})-differentially private; protected: {terms.unit}{apart}; neighbors: "
+        f"Data set {terms.data_set!r}: all releases under it together are (epsilon {number(terms.epsilon)}, "
+        f"delta {number(terms.delta)}{atoms})-differentially private; protected: {terms.unit}{apart}; neighbors: "
         f"{terms.relation}; accountant {terms.accountant}."
     )
 

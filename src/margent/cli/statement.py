@@ -68,8 +68,11 @@ def _account(path: Path, release_folder: Path, run: str) -> Account:
     for name, balance in balances.items():
         if any(entry.run == run for entry in balance.reservations):
             terms = balance.declaration
-            runs = [EarlierRun(each.when, each.epsilon, each.delta, each.run) for each in balance.reservations]
-            return Account(name, terms.epsilon, terms.delta, float(balance.spent / terms.total), runs)
+            paid = [
+                EarlierRun(each.when, each.epsilon, each.delta, each.run, each.kind == "again")
+                for each in balance.reservations
+            ]
+            return Account(name, terms.epsilon, terms.delta, float(balance.spent / terms.total), balance.runs, paid)
     raise BudgetError(
         f"{path}: it holds no run of {release_folder}: this is another budget's file, or an older copy of it; "
         f"see `margent budget verify {path} {release_folder}`"

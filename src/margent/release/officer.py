@@ -47,12 +47,16 @@ _MECHANISMS = {
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """One line of the operator's budget file. Units: ``epsilon`` and ``delta`` as they were asked for."""
+    """What a run paid, by the operator's budget file; ``again`` for answers that an interruption lost.
+
+    Units: ``epsilon`` and ``delta`` in all, as they were asked for.
+    """
 
     when: str
     epsilon: Fraction
     delta: Fraction
     run: str
+    again: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ class Account:
     epsilon: Fraction
     delta: Fraction
     share_spent: float
-    runs: Sequence[EarlierRun]
+    runs: int
+    paid: Sequence[EarlierRun]
 
 
 @dataclass(frozen=True, slots=True)

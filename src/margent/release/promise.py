@@ -32,8 +32,7 @@ def who_is_protected(schema: Schema, budget: Budget) -> str:
         )
     if budget.relation == "replace":
         return (
-            "Protected: what every single row said: no row can be told from any other that it might have been. Not "
-            "protected: how many rows the table has, which counts as public."
+            "Protected: what every single row said. Not protected: how many rows the table has, which counts as public."
         )
     return "Protected: every single row: whether it was in the table, and what it said."
 
