@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from margent.errors import TableError
 from margent.machine import block_rows
+from margent.tables.arrow_file import arrow_file
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
 from margent.tables.snapshot import Snapshot
@@ -82,7 +83,8 @@ def columnar_batches(
     Privacy: private rows.
     """
     if kind == "parquet":
-        yield from parquet_batches(path, wanted, listed)
+        with arrow_file(path) as source:
+            yield from parquet_batches(source, wanted, listed)
     else:
         yield from _ipc_batches(path, wanted)
 
@@ -90,14 +92,14 @@ def columnar_batches(
 def _parquet_schema(path: Path) -> Any:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with arrow_file(path) as source, pq.ParquetFile(source) as file:
         return file.schema_arrow
 
 
 def parquet_batches(
     source: Any, wanted: Sequence[str], listed: Sequence[str], header: Any = None, read_ahead: int = _READ_AHEAD
 ) -> Iterator[pa.RecordBatch]:
-    """One pass over the rows of a Parquet file, at a path or in memory, whose ``header`` may have been read already.
+    """One pass over the rows of a Parquet file, open or in memory, whose ``header`` may have been read already.
 
     ``listed`` columns have few values: of texts in these, the file's own dictionaries are kept, not spelled out.
 
@@ -121,20 +123,19 @@ def parquet_batches(
 
 
 def _ipc_schema(path: Path, called: str) -> Any:
-    import pyarrow as pa
 
     with path.open("rb") as raw:
         start = raw.read(4)
     if start == b"FEA1":
         raise TableError(f"{called}: Feather version 1 is not read; write it again as version 2 or as Parquet")
-    with pa.OSFile(str(path)) as file:
+    with arrow_file(path) as file:
         return _ipc_reader(file, None).schema
 
 
 def _ipc_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    with pa.OSFile(str(path)) as file:
+    with arrow_file(path) as file:
         names = _ipc_reader(file, None).schema.names
         options = pa.ipc.IpcReadOptions(included_fields=sorted(names.index(name) for name in wanted))
         reader = _ipc_reader(file, options)
