@@ -46,6 +46,9 @@ def command(place: Path, out: str = "OUT", *more: str, single: bool = False) -> 
             "--method", "dense", "--seed", "3", "--rows", "60", "-q", "-o", str(place / out), *more]  # fmt: skip
 
 
+SECRET = "s3cret"
+
+
 def printed_command(said: str) -> list[str]:
     (line,) = [line for line in said.splitlines() if line.startswith("Go on with: margent ")]
     return shlex.split(line.removeprefix("Go on with: margent "))
@@ -88,6 +91,30 @@ def test_ctrl_c_waits_for_the_answer_and_says_how_to_go_on(
     assert content(place / "OUT", charges=True) == content(place / "whole", charges=True)
     assert not state_beside(place / "OUT").exists()
     assert run(["budget", "verify", str(place / "people.budget"), *([] if single else [str(place / "OUT")])]) == 0
+
+
+def test_how_to_go_on_does_not_repeat_a_condition(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(place / "people.duckdb")) as connection:
+        connection.execute(
+            f"CREATE TABLE people AS SELECT * FROM read_csv('{place / 'people.csv'}', all_varchar = true)"
+        )
+    address = f"duckdb:{place / 'people.duckdb'}?table=people"
+    given = command(place)
+    for table, told in ((address, address), (f"{address}&where=age <> '{SECRET}'", "TABLE")):
+        given[1] = table
+        over = interrupting(1, monkeypatch)
+        assert run(given) == 130
+        over()
+        said = capsys.readouterr().err
+        assert SECRET not in said
+        further = printed_command(said)
+        assert further == ["synthesize", told, *given[2:], "--resume"]
+        assert ("TABLE stands for the address" in said) == (told == "TABLE")
+        assert run([*given, "--resume"]) == 0
+        given[-1] = str(place / "OUT2")
 
 
 def test_a_second_ctrl_c_does_not_wait_and_its_loss_is_told_and_counted(

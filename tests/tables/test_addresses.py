@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from margent.cli import run
 from margent.errors import UsageError
-from margent.tables.address import is_address, quoted, read_address, shown, table_name, table_named
+from margent.tables.address import (
+    hides,
+    is_address,
+    quoted,
+    read_address,
+    repeatable,
+    shown,
+    table_name,
+    table_named,
+)
 from margent.tables.row_filter import RowFilter
 from margent.tables.spark_session import spark_name
 
@@ -114,6 +124,41 @@ def test_an_address_shows_neither_server_nor_condition_nor_query() -> None:
         f"duckdb:f?query=SELECT '{SECRET}'",
     ):
         assert SECRET not in repr(read_address(text)) + shown(text) + read_address(text).label
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("duckdb:f?table=t", False),
+        ("postgresql:?service=ward&table=s.t", False),
+        ("people.csv", False),
+        ("spark:table:t", False),
+        (f"duckdb:f?table=t&where=a = '{SECRET}'", True),
+        (f"DuckDB:f?query=SELECT '{SECRET}'", True),
+        (f"postgresql:?service=ward&table=s.t&where=a = {SECRET}", True),
+        (f"postgres://{SECRET}/d?table=t", True),
+        (f"postgresql:?service=ward&user={SECRET}&table=t", True),
+        (f"postgresql://u:{SECRET}@h/d?table=t", True),
+        (f"duckdb:f?{SECRET}", True),
+    ],
+)
+def test_no_message_of_a_command_repeats_what_an_address_hides(
+    text: str, hidden: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hides(text) == hidden
+    assert (repeatable(f"see {text}", [text]) == "see TABLE") == hidden
+    assert not hidden or SECRET not in repeatable(f"see {text!r}", [text])
+    # Where a path or a number belongs an address is named like any other word.
+    for wrong in (
+        ["schema", "check", text],
+        ["schema", "check", f"{text}.json", "s.json"],
+        ["plan", "s.json", f"--epsilon={text}"],
+        ["synthesize", text, "--schema", text, "-o", text],
+        [text],
+    ):
+        assert run(wrong) in (2, 3)
+        said = capsys.readouterr()
+        assert SECRET not in said.out + said.err
 
 
 def test_paths_and_names_that_only_begin_alike_are_no_addresses() -> None:

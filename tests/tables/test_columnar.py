@@ -201,7 +201,7 @@ def test_types_arrive_in_plain_forms(tmp_path: Path) -> None:
         (batch,) = source.batches()
     assert [str(field.type) for field in batch.schema] == [
         "fixed_size_binary[16]",
-        "string",
+        "dictionary<values=string, indices=int32, ordered=0>",
         "large_string",
         "dictionary<values=large_string, indices=int8, ordered=1>",
         "null",

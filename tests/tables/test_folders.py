@@ -19,6 +19,7 @@ from margent.tables.declared import declared_columns
 from margent.tables.options import ReadOptions
 from margent.tables.snapshot import CHANGED
 from margent.tables.source import open_table
+from margent.tables.write import write_table
 
 
 def write(path: Path, cells: list[Any], name: str = "a", kind: Any = None) -> Path:
@@ -77,6 +78,27 @@ def test_folders_named_key_value_give_columns_as_text(tmp_path: Path, suffix: st
     assert len(read_rows(tmp_path, "a")) == 4
     with open_table(tmp_path, names_only("year", dropped=("a",))) as source:
         assert [row[0] for row in rows_of(source)] == ["2020", "2020", "2020", "2021"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "arrow", "csv", "tsv.gz", "csv.zst"])
+def test_a_value_that_is_no_utf8_is_a_cell_whatever_the_files_are(tmp_path: Path, suffix: str) -> None:
+    """A folder's name is a cell, and no cell may stop a run."""
+    for place, value in enumerate([b"F", b"\xff", b"%FE", "é".encode()]):
+        folder = tmp_path / os.fsdecode(b"k=" + value)
+        try:
+            folder.mkdir()
+        except OSError:
+            pytest.skip("this file system takes no names but UTF-8")
+        write_table(folder / f"0.{suffix}", suffix, iter([pa.table({"a": [str(place)]})]))
+    assert declared_of(tmp_path)[0] == ("a", "k")
+    with open_table(tmp_path, names_only("k", dropped=("a",))) as source:
+        for _ in range(2):
+            cells = [bytes(cell) for batch in source.batches() for cell in as_bytes(batch.column(0))]
+            assert sorted(cells) == sorted([b"F", b"\xff", b"\xfe", "é".encode()])
+
+
+def as_bytes(column: Any) -> list[Any]:
+    return column.to_pylist() if pa.types.is_binary(column.type) else bytes_of(column)
 
 
 def test_a_draft_has_the_columns_of_the_names(tmp_path: Path) -> None:

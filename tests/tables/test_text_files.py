@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 import traceback
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from table_schemas import CANARY, CASES, names_only, read_rows, rows_of
 
 from margent.errors import SchemaError, TableError
+from margent.tables.declared import declared_columns
+from margent.tables.header_line import first_record
 from margent.tables.options import ReadOptions
 from margent.tables.snapshot import CHANGED, CLOSED, UNREADABLE
 from margent.tables.source import open_table
-from margent.tables.text import TextFile
+from margent.tables.text import _BEHIND, _OPEN, TextFile
 
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the shared cases are not beside this checkout")
 
@@ -65,10 +71,102 @@ def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path: Path, line: str) 
         open_table(tmp_path / "t.csv", names_only("a", "b", "c"))
     assert CANARY not in str(caught.value)
     assert "'a', 'b', 'c'" in str(caught.value)
-    # One name in common, whatever its case, and the line is a header: all differences are listed.
-    (tmp_path / "t.csv").write_text("A ,x,y\n")
+    # Half of the names, whatever their case, and the line is a header: all differences are listed.
+    (tmp_path / "t.csv").write_text("A ,c,y\n")
     with pytest.raises(SchemaError, match="y: the table has this column"):
         open_table(tmp_path / "t.csv", names_only("a", "b", "c"))
+
+
+def test_a_first_line_with_few_names_is_counted_and_not_shown(tmp_path: Path) -> None:
+    """A cell of a row may be spelled like a column: a value "sex" of a column of questions, say."""
+    text = refusal(written(tmp_path, f"sex,{CANARY},42,{CANARY}\n".encode()), "sex", "age", "ward")
+    assert "header: 3 of the first line's 4 cells are no columns of the schema" in text
+    assert "--no-header" in text
+    assert "age: the schema has this column and the table does not" in text
+    assert CANARY not in text
+    assert "42" not in text
+    text = refusal(written(tmp_path, f"{CANARY};sex;42\n".encode()), "sex", "age")
+    assert "header: it is one column that holds" in text
+    assert CANARY not in text
+
+
+def test_only_what_can_be_a_name_is_shown_as_one(tmp_path: Path) -> None:
+    frame = pa.table([pa.array([1])] * 4, names=["age", "odd\r" + CANARY, CANARY * 30, "odd\r" + CANARY])
+    with pytest.raises(SchemaError) as caught:
+        open_table(frame, names_only("age", "odd " + CANARY))
+    assert [fault.pointer for fault in caught.value.faults] == ["column 2", "odd " + CANARY, "column 2", "column 3"]
+    assert str(caught.value).count(CANARY) == 1
+
+
+OPEN = b'id,age,sex,when,"pay\n'
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"",
+        f"17,42,F,2010-01-01,12.5\n{CANARY},99,M,2011-01-01,13.5\n".encode(),
+        f'17,42,F,2010-01-01,"12.5"\n{CANARY},99,M\n'.encode(),
+        f'17,42,"\n{CANARY},99\n'.encode(),
+        b'"' * 7 + b"\xff" + b"x,y\n" * 2**18,
+        b"x" * 2**20,
+    ],
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_quote_that_its_line_does_not_close_shows_no_row(tmp_path: Path, rows: bytes, end: bytes) -> None:
+    """The same words whatever follows, with a schema and without one, in a file and in a folder."""
+    path = written(tmp_path, OPEN.replace(b"\n", end) + rows)
+    text = refusal(path, "id", "age", "sex", "when", "pay")
+    assert text == f"{path}: {_OPEN}"
+    with pytest.raises(TableError) as caught:
+        declared_columns(path, ReadOptions())
+    assert str(caught.value) == text
+    assert "pay" not in text
+    assert CANARY not in text
+    (tmp_path / "t").mkdir()
+    path.rename(tmp_path / "t" / "0.csv")
+    assert refusal(tmp_path / "t", "id", "age") == f"0.csv: {_OPEN}"
+
+
+def test_letters_behind_a_closing_quote(tmp_path: Path) -> None:
+    path = written(tmp_path, b'id,"pay"s,age\n1,2,3\n')
+    assert _BEHIND in refusal(path, "id", "pay", "age")
+    with pytest.raises(TableError, match="letters behind"):
+        declared_columns(path, ReadOptions())
+    # A schema may have such a name; and a schema's names tell which delimiter was meant.
+    assert read_rows(path, "id", "pays", "age") == [(b"1", b"2", b"3")]
+    assert 'did you mean --delimiter ";"?' in refusal(written(tmp_path, b'"id";"age"\n'), "id", "age")
+
+
+def test_names_of_the_schema_may_go_over_several_lines(tmp_path: Path) -> None:
+    """Only so far as the schema says: what differs is a row, and no word depends on how."""
+    names = ("a\r\nb", 'c\n"d"\n', "e")
+    path = written(tmp_path, b'"a\r\nb",e,"c\n""d""\n"\n1,2,3\n')
+    assert read_rows(path, *names) == [(b"1", b"3", b"2")]
+    assert declared_columns(path, ReadOptions(), names)[0] == ("a\r\nb", "e", 'c\n"d"\n')
+    said = {
+        refusal(written(tmp_path, b'e,"a\r\n' + rows), *names)
+        for rows in (b"", b"b", b'b"x,y\n', b'b""",c\n', b"\xffb\n", b'B"\n', b'"', b"b\n" * 2**19)
+    }
+    assert said == {f"{path}: {_OPEN}"}
+
+
+@given(st.text('a,"; \r\n', max_size=14), st.sampled_from(['"', None]))
+@example('\r\n"a""", "b"c\r\n', '"')
+def test_headers_are_read_as_the_csv_module_reads_them(text: str, quote: str | None) -> None:
+    found = first_record(text, ",", quote)
+    style = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    reader = csv.reader(io.StringIO(text, newline=""), quotechar=quote or '"', quoting=style)
+    names: list[str] = next((names for names in reader if names), [])
+    if found.fault in ("", "behind", "none"):
+        assert list(found.names) == names
+        assert not set("".join(names)) & set("\r\n")
+        behind = io.StringIO(text[found.length :], newline="")
+        left = csv.reader(behind, quotechar=quote or '"', quoting=style)
+        assert [row for row in left if row] == [row for row in reader if row]
+    # Where the schema has them, names over several lines are read too.
+    again = first_record(text, ",", quote, names)
+    assert again.fault or list(again.names) == names
 
 
 @pytest.mark.parametrize("rows", [b"", CANARY.encode() + b",1\n", b'"\xff\n,,,\0\r' * 9])
@@ -88,7 +186,9 @@ def test_rows_change_nothing_about_a_refusal(tmp_path: Path, rows: bytes) -> Non
         (b"PK\x03\x04\xff\xfe\n", "Excel"),
         (gzip.compress(b"a,b\n1,2\n", mtime=0), "gzip"),
         (b'"' + b"a" * 2**21, "header is longer"),
-        (b'"a\n' + b"b,\n" * 2**19, "header is longer"),
+        (b'"a\n' + b"b,\n" * 2**19, "opens a quoted name"),
+        (b'"a', "opens a quoted name"),
+        (b"ab," * 2**18 + b"c\n", "header is longer"),
     ],
 )
 def test_files_without_a_readable_header(tmp_path: Path, content: bytes, words: str) -> None:

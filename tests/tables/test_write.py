@@ -88,6 +88,18 @@ def test_every_kind_comes_back_and_is_the_same_every_time(tmp_path: Path, kind: 
     assert found == expected
 
 
+@pytest.mark.parametrize("kind", FILE_SUFFIXES)
+def test_names_that_are_no_utf8_can_be_written_to_and_read(tmp_path: Path, kind: str) -> None:
+    """A release is written after its charge: what the system takes as a name must do."""
+    folder = tmp_path / os.fsdecode(b"OUT\xff")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system takes no names but UTF-8")
+    write_table(folder / f"t{FILE_SUFFIXES[kind]}", kind, iter([TABLE]))
+    assert len(read_rows(folder / f"t{FILE_SUFFIXES[kind]}", "a", "b")) == 3
+
+
 def test_slices_and_nulls_of_any_offset(tmp_path: Path) -> None:
     table = pa.table({"a": pa.array(["p", None, "q", "rr", None, "s"]), "b": pa.array(list("uvwxyz"))}).slice(1, 4)
     write_table(tmp_path / "t.csv", "csv", iter([table.slice(0, 3), table.slice(3)]))

@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # A command that leaves early has its exit code handed back here; others hand back nothing.
         return outcome if isinstance(outcome, int) else 0
     except MargentError as fault:
-        say(f"margent: {fault}", err=True, lines=True)
+        say(_repeatable(f"margent: {fault}", given), err=True, lines=True)
         _say_advice(fault)
         return fault.exit_code
     except click.exceptions.Exit as leave:
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as fault:
         told = io.StringIO()
         fault.show(file=told)
-        say(told.getvalue().removesuffix("\n"), err=True, lines=True)
+        say(_repeatable(told.getvalue(), given).removesuffix("\n"), err=True, lines=True)
         return fault.exit_code
     except (KeyboardInterrupt, click.Abort) as stop:
         say("margent: interrupted; nothing was written, and what was charged stays charged", err=True)
@@ -61,6 +61,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
             say(f"  {frame.filename}:{frame.lineno} in {frame.name}", err=True)
         _say_advice(bug)
         return 1
+
+
+def _repeatable(text: str, given: Sequence[str]) -> str:
+    """A message without the addresses that must not be repeated: one may stand where a path belongs, which is named."""
+    from margent.tables.address import repeatable
+
+    return repeatable(text, given)
 
 
 def _say_advice(fault: BaseException) -> None:

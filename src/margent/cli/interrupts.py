@@ -83,6 +83,7 @@ def how_to_go_on(state: RunState, budget: Budget, arguments: Sequence[str] | Non
     """
     from margent.errors import MargentError
     from margent.resume.told import told
+    from margent.tables.address import repeatable
 
     if not state.exists:
         return []
@@ -90,7 +91,13 @@ def how_to_go_on(state: RunState, budget: Budget, arguments: Sequence[str] | Non
         so_far = told(state, budget)
     except MargentError:
         return []  # the reason itself says why the state cannot be used
-    command = ["margent", *(arguments or ["synthesize", "..."])]
+    given = list(arguments or ["synthesize", "..."])
+    command = ["margent", *(repeatable(word, [word]) for word in given)]
     command += [word for word in ["--resume", "--pay-again"][: 1 + so_far.lost] if word not in command]
     spelled = subprocess.list2cmdline(command) if os.name == "nt" else shlex.join(command)
-    return [*so_far.sentences, f"Go on with: {spelled}"]
+    hint = (
+        ""
+        if command[1 : len(given) + 1] == given
+        else "TABLE stands for the address that you gave: it is not repeated."
+    )
+    return [*so_far.sentences, f"Go on with: {spelled}", *filter(None, [hint])]

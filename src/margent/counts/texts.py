@@ -79,7 +79,9 @@ def _room(text: str) -> int:
 
 
 def batch_texts(batch: pa.RecordBatch, column: str) -> tuple[list[bytes], list[int]]:
-    """The distinct texts of a batch's column and how often each stands there; nulls aside.
+    """The texts of a batch's column and how often each stands there; nulls aside.
+
+    A text may come several times, with a part of its number of records each time.
 
     Privacy: exact and private.
     """
@@ -87,7 +89,11 @@ def batch_texts(batch: pa.RecordBatch, column: str) -> tuple[list[bytes], list[i
     import pyarrow.compute as pc
 
     cells: Any = plain(batch.column(column))
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
-    counted = pc.value_counts(canonical_texts(plain(cells)).drop_null())
-    return counted.field("values").to_pylist(), counted.field("counts").to_pylist()
+    if not pa.types.is_dictionary(cells.type):
+        counted = pc.value_counts(canonical_texts(cells).drop_null())
+        return counted.field("values").to_pylist(), counted.field("counts").to_pylist()
+    # Not spelled out: a long text may stand in many rows.
+    counted = pc.value_counts(cells.indices.drop_null())
+    texts = canonical_texts(plain(cells.dictionary)).take(counted.field("values"))
+    found = texts.is_valid()
+    return texts.filter(found).to_pylist(), counted.field("counts").filter(found).to_pylist()

@@ -75,7 +75,7 @@ class _ColumnTally:
         if pa.types.is_null(column.type):
             return nowhere
         if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+            column = plain(column.cast(column.type.value_type))
         if not is_text(column.type):
             found = self._axis.regions_of_typed(column, ruler)
             return nowhere if found is None else np.asarray(found)

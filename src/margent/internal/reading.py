@@ -92,7 +92,7 @@ def absent_columns(tables: Sequence[Given], schema: Schema) -> list[tuple[str, .
         if not isinstance(one.table, str | Path) or (_is_file(one.table) and not one.read.header):
             found.append(())
             continue
-        names, _ = declared_columns(one.table, one.read)
+        names, _ = declared_columns(one.table, one.read, [field.name for field in schema.fields])
         found.append(tuple(field.name for field in schema.modelled if field.name not in names))
     return found
 

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from margent.schema.encodings import runs_spelled
+
 UNREADABLE = b"\xff"
 """Stands for a cell of a type that has no text; it is not UTF-8 and so equals no value of a schema."""
 
@@ -17,13 +19,13 @@ _SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def plain(column: Any) -> Any:
-    """The column without extension types or run-end encoding, its text as bytes; dictionaries stay."""
+    """The column without extension types or run-end encoding, its text as bytes; dictionaries stay as they are."""
     kind = column.type
     while isinstance(kind, pa.BaseExtensionType):
         column = column.storage
         kind = column.type
     if pa.types.is_run_end_encoded(kind):
-        return plain(pc.run_end_decode(column))
+        return runs_spelled(column, plain)
     if pa.types.is_string(kind) or pa.types.is_fixed_size_binary(kind) or kind == pa.string_view():
         return column.cast(pa.binary())
     if pa.types.is_large_string(kind) or kind == pa.binary_view():
@@ -65,7 +67,11 @@ def seconds(column: Any) -> NDArray[np.int64]:
 
 
 def absent(column: Any) -> NDArray[np.bool_]:
-    """Which cells hold no value: nulls and NaN."""
+    """Which cells hold no value: nulls and NaN, in a dictionary too."""
+    if pa.types.is_dictionary(column.type):
+        none = np.append(absent(column.dictionary), True)
+        places = pc.fill_null(column.indices.cast(pa.int64()), none.size - 1)
+        return np.asarray(none[places.to_numpy(zero_copy_only=False)])
     return np.asarray(pc.is_null(column, nan_is_null=True).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 

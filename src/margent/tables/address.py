@@ -6,6 +6,7 @@ Such a text is an argument of a command, so it ends in histories and lists of pr
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -104,6 +105,41 @@ def shown(table: object) -> str:
     ('postgresql table "t"', 'people.csv')
     """
     return read_address(table).label if isinstance(table, str) and is_address(table) else str(table)
+
+
+def hides(word: str) -> bool:
+    """Whether a word is an address that no message repeats: one with a condition, a query or a server in it.
+
+    One that cannot be read is one of these.
+
+    >>> hides("duckdb:f?table=t"), hides("duckdb:f?table=t&where=a = 1"), hides("postgresql://h/d?table=t")
+    (False, True, True)
+    """
+    if not is_address(word):
+        return False
+    try:
+        address = read_address(word)
+    except UsageError:
+        return True
+    place, _, options = address.place.partition("?")
+    named = place in ("postgresql:", "postgresql://") and all(
+        part.startswith("service=") for part in options.split("&")
+    )
+    return address.query is not None or address.where is not None or not (address.engine == "duckdb" or named)
+
+
+def repeatable(text: str, words: Sequence[str]) -> str:
+    """A text that may repeat some words as they were typed, with TABLE in the place of those that it must not.
+
+    >>> repeatable("duckdb:f?query=q: no such file; see f", ["f", "duckdb:f?query=q"])
+    'TABLE: no such file; see f'
+    """
+    for word in words:
+        typed = word.partition("=")[2] if word.startswith("--") else word
+        if hides(typed):
+            for form in (typed, str(Path(typed))):  # a path takes a slash out of it
+                text = text.replace(form, "TABLE").replace(repr(form)[1:-1], "TABLE")
+    return text
 
 
 def read_address(text: str) -> Address:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from margent.errors import TableError
 from margent.machine import block_rows
+from margent.tables.arrow_file import arrow_file
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
 from margent.tables.snapshot import Snapshot
+from margent.tables.sound import sound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +83,8 @@ def columnar_batches(
     Privacy: private rows.
     """
     if kind == "parquet":
-        yield from parquet_batches(path, wanted, listed)
+        with arrow_file(path) as source:
+            yield from parquet_batches(source, wanted, listed)
     else:
         yield from _ipc_batches(path, wanted)
 
@@ -89,14 +92,14 @@ def columnar_batches(
 def _parquet_schema(path: Path) -> Any:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with arrow_file(path) as source, pq.ParquetFile(source) as file:
         return file.schema_arrow
 
 
 def parquet_batches(
     source: Any, wanted: Sequence[str], listed: Sequence[str], header: Any = None, read_ahead: int = _READ_AHEAD
 ) -> Iterator[pa.RecordBatch]:
-    """One pass over the rows of a Parquet file, at a path or in memory, whose ``header`` may have been read already.
+    """One pass over the rows of a Parquet file, open or in memory, whose ``header`` may have been read already.
 
     ``listed`` columns have few values: of texts in these, the file's own dictionaries are kept, not spelled out.
 
@@ -116,63 +119,31 @@ def parquet_batches(
     ) as file:
         # Names with dots may bring other columns along; the open table selects by name again.
         # A damaged file's indices may point outside of the dictionaries that are kept.
-        yield from map(_sound, file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted)))
+        yield from map(sound, file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted)))
 
 
 def _ipc_schema(path: Path, called: str) -> Any:
-    import pyarrow as pa
 
     with path.open("rb") as raw:
         start = raw.read(4)
     if start == b"FEA1":
         raise TableError(f"{called}: Feather version 1 is not read; write it again as version 2 or as Parquet")
-    with pa.OSFile(str(path)) as file:
+    with arrow_file(path) as file:
         return _ipc_reader(file, None).schema
 
 
 def _ipc_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    with pa.OSFile(str(path)) as file:
+    with arrow_file(path) as file:
         names = _ipc_reader(file, None).schema.names
         options = pa.ipc.IpcReadOptions(included_fields=sorted(names.index(name) for name in wanted))
         reader = _ipc_reader(file, options)
         if isinstance(reader, pa.RecordBatchReader):
-            yield from map(_sound, reader)
+            yield from map(sound, reader)
         else:
             for place in range(reader.num_record_batches):
-                yield _sound(reader.get_batch(place))
-
-
-def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch if no offset or index in it points outside its buffers; Arrow trusts a file with that.
-
-    Only the container is checked: letters that are no UTF-8 or a number that is too long are cells, and no cell
-    may stop a run.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    batch.validate()
-    for column in batch.columns:
-        values = column
-        if pa.types.is_dictionary(column.type):
-            values = column.dictionary
-            places = column.indices.drop_null()
-            if len(places) and not 0 <= pc.min(places).as_py() <= pc.max(places).as_py() < len(column.dictionary):
-                raise ValueError("an index points outside its dictionary")
-        if _is_text(values.type):
-            wide = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
-            values.view(pa.large_binary() if wide else pa.binary()).validate(full=True)
-    return batch
-
-
-def _is_text(kind: Any) -> bool:
-    """Whether values of this type lie in a buffer that offsets point into."""
-    import pyarrow as pa
-
-    is_one_of = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return any(is_one(kind) for is_one in is_one_of)
+                yield sound(reader.get_batch(place))
 
 
 def _ipc_reader(file: Any, options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ from margent.tables.options import TEXT_KINDS, ReadOptions, kind_of_path
 from margent.tables.spark_session import is_spark_frame, spark_name
 
 
-def declared_columns(table: str | Path | Any, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+def declared_columns(
+    table: str | Path | Any, options: ReadOptions, listed: Sequence[str] = ()
+) -> tuple[tuple[str, ...], Any | None]:
     """Column names, and the Arrow schema of a typed container or a database (None for text, which declares no types).
 
-    ``table`` is a file, a folder of files, a database's address, or a table of Spark.
+    ``table`` is a file, a folder of files, a database's address, or a table of Spark. ``listed`` are the names of the
+    schema, where there is one: in a text file only they may hold line ends.
 
     Privacy: none spent; header, container and catalog only.
     Raises: TableError when there is no such table or it cannot be read as what it is called.
@@ -29,19 +33,19 @@ def declared_columns(table: str | Path | Any, options: ReadOptions) -> tuple[tup
         return address_columns(str(table), options)
     path = Path(table)
     try:
-        return _file_columns(path, options)
+        return _file_columns(path, options, listed)
     except OSError as error:
         reason = error.strerror or "input/output error"
     # Outside the handler: the system's error names the file, whose folders' names may hold cells.
     raise TableError(f"{path}: cannot be opened: {reason}")
 
 
-def _file_columns(path: Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+def _file_columns(path: Path, options: ReadOptions, listed: Sequence[str]) -> tuple[tuple[str, ...], Any | None]:
     require_path(path)
     if path.is_dir():
         from margent.tables.folders import folder_columns
 
-        names, types = folder_columns(path, options)
+        names, types = folder_columns(path, options, listed)
         if types is None:
             _require_header(path, options)
         return names, types
@@ -50,7 +54,7 @@ def _file_columns(path: Path, options: ReadOptions) -> tuple[tuple[str, ...], An
         from margent.tables.text import text_header
 
         _require_header(path, options)
-        return text_header(path, kind, options)[0], None
+        return text_header(path, kind, options, listed)[0], None
     from margent.tables.columnar import declared_types
 
     declared = declared_types(path, kind)

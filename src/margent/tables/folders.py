@@ -90,7 +90,7 @@ def open_folder(root: Path, schema: Schema, options: ReadOptions) -> OpenTable:
     folder = _folder(root, options)
     known = {each.name for each in schema.fields}
     keys = [name for name in folder.parts[0].key_names if name in known]
-    headers = [_header(part, folder.kind, options, _without_header(schema, keys)) for part in folder.parts]
+    headers = [_header(part, folder.kind, options, _in_files(schema, keys)) for part in folder.parts]
     first = headers[0]
     delimiter = options.delimiter_of(folder.kind) if folder.kind in TEXT_KINDS and options.header else None
     declared = None if first.declared is None else _with_keys(first.declared, keys)
@@ -114,15 +114,17 @@ def open_folder(root: Path, schema: Schema, options: ReadOptions) -> OpenTable:
     return OpenTable(folder.kind, (*first.names, *keys), wanted, read, declared=declared)
 
 
-def folder_columns(root: Path, options: ReadOptions) -> tuple[tuple[str, ...], Any | None]:
+def folder_columns(root: Path, options: ReadOptions, listed: Sequence[str] = ()) -> tuple[tuple[str, ...], Any | None]:
     """Names, and types where there are any, that a folder's first file and the folders above it declare.
+
+    ``listed`` as `margent.tables.text.text_header` has it.
 
     Privacy: none spent; names, header and container only.
     Raises: TableError as `open_folder`.
     """
     folder = _folder(root, options)
     part = folder.parts[0]
-    header = _header(part, folder.kind, options, ())
+    header = _header(part, folder.kind, options, tuple(listed))
     keys = [name for name in part.key_names if name not in header.names]
     declared = None if header.declared is None else _with_keys(header.declared, keys)
     return (*header.names, *keys), declared
@@ -192,18 +194,18 @@ def _value(text: str) -> bytes | None:
     return None if value == _NO_VALUE else value
 
 
-def _without_header(schema: Schema, keys: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a text file that names none: the schema's, in its order, less those of the folders' names."""
+def _in_files(schema: Schema, keys: Sequence[str]) -> tuple[str, ...]:
+    """The schema's columns, in its order, less those of the folders' names: a text file's that names none itself."""
     return tuple(each.name for each in schema.fields if each.name not in keys)
 
 
-def _header(part: Part, kind: str, options: ReadOptions, unnamed: tuple[str, ...]) -> _Header:
+def _header(part: Part, kind: str, options: ReadOptions, listed: tuple[str, ...]) -> _Header:
     if kind not in TEXT_KINDS:
         declared = declared_types(part.path, kind, part.shown)
         return _Header(tuple(declared.names), declared)
     if not options.header:
-        return _Header(unnamed, body=text_body(part.path, kind, options, part.shown))
-    names, body = text_header(part.path, kind, options, part.shown)
+        return _Header(listed, body=text_body(part.path, kind, options, part.shown))
+    names, body = text_header(part.path, kind, options, listed, part.shown)
     return _Header(names, body=body)
 
 

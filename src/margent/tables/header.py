@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import Fault, SchemaError
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _USUAL_DELIMITERS = ";\t|,"
 _SHOWN = 8
+_LONGEST_SHOWN = 200
 
 
 def check_columns(
@@ -28,7 +29,8 @@ def check_columns(
     """Every column of the schema is in the table exactly once, of a type it can be read from, and no other is.
 
     Order does not matter. A field of role drop may be absent: it is dropped already (unless it holds the ids of the
-    persons to protect). A text file's first line that has no name of the schema may be a row: it is not shown.
+    persons to protect). A text file's first line may be a row: where it has no name of the schema that is all that is
+    said, and where it has less than half of them its other cells are counted, not shown.
     ``declared`` is the Arrow schema of a typed container; ``delimiter`` is that of a text file; ``index`` names what a
     pandas frame holds beside its columns, ``beside`` the columns that a folder's names give.
 
@@ -42,22 +44,26 @@ def check_columns(
             [Fault("header", _not_a_header(found, listed))], "the table's header, held against the schema,"
         )
     other = _other_delimiter(found, listed, delimiter)
-    found = [*found, *beside]
-    present = set(found)
-    missing = [name for name in listed if name not in present and name not in optional]
+    known = set(listed)
+    hidden = delimiter is not None and (bool(other) or not _half(found, known - optional - set(beside)))
+    columns = [*found, *beside]
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(columns, start=1):
+        places.setdefault(name, []).append(place)
+    called = {
+        name: name if name in known or (name and _is_a_name(name)) else f"column {where[0]}"
+        for name, where in places.items()
+        if name in known or not hidden
+    }
+    missing = [name for name in listed if name not in places and name not in optional]
     faults: list[Fault] = []
     if other:
-        faults.append(
-            Fault(found[0], f"the header is one column that holds {other}: did you mean --delimiter {other}?")
-        )
-    faults += _duplicates(found)
-    faults += [Fault(name, _missing(name, [] if other else found, listed, index)) for name in missing]
-    if not other:
-        faults += [
-            Fault(name or f"column {place}", _extra(name))
-            for place, name in enumerate(found, start=1)
-            if name not in listed and found.index(name) == place - 1
-        ]
+        faults.append(Fault("header", f"it is one column that holds {other}: did you mean --delimiter {other}?"))
+    elif hidden and (strange := sum(name not in known for name in found)):
+        faults.append(Fault("header", _not_shown(strange, len(found))))
+    faults += [Fault(shown, _twice(places[name])) for name, shown in called.items() if len(places[name]) > 1]
+    faults += [Fault(name, _missing(name, [] if hidden else columns, listed, index)) for name in missing]
+    faults += [Fault(shown, _extra(name)) for name, shown in called.items() if name not in known]
     if declared is not None:
         faults += container_faults(schema, declared)
     if faults:
@@ -71,6 +77,25 @@ def _may_be_a_row(found: Sequence[str], listed: Sequence[str], delimiter: str) -
     return bool(listed) and not known
 
 
+def _half(found: Sequence[str], needed: Collection[str]) -> bool:
+    """Whether a text file's first line has, in whatever case, at least half of the names that it needs."""
+    names = {name.strip().casefold() for name in found}
+    return 2 * sum(name.strip().casefold() in names for name in needed) >= len(needed)
+
+
+def _not_shown(strange: int, cells: int) -> str:
+    return (
+        f"{strange} of the first line's {cells} cells are no columns of the schema, and less than half of the schema's "
+        "columns are among the others. They are not shown, since the line may be a row. If it is one, say --no-header; "
+        'if not, add them to the schema with "role": "drop", or take them out of the table'
+    )
+
+
+def _is_a_name(text: str) -> bool:
+    """Whether a text can be shown as the name of a column: in one line, and not too long."""
+    return len(text) <= _LONGEST_SHOWN and not set(text) & set("\r\n")
+
+
 def _not_a_header(found: Sequence[str], listed: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in listed[:_SHOWN]) + (", ..." if len(listed) > _SHOWN else "")
     return (
@@ -81,29 +106,15 @@ def _not_a_header(found: Sequence[str], listed: Sequence[str]) -> str:
     )
 
 
-def _duplicates(found: Sequence[str]) -> list[Fault]:
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(found, start=1):
-        places.setdefault(name, []).append(place)
-    return [
-        Fault(
-            name,
-            f"the column name occurs {len(where)} times, at positions {_listed(where)}: rename all but one",
-        )
-        for name, where in places.items()
-        if len(where) > 1
-    ]
-
-
-def _listed(places: Sequence[int]) -> str:
-    *most, last = [str(place) for place in places]
-    return f"{', '.join(most)} and {last}"
+def _twice(places: Sequence[int]) -> str:
+    *most, last = map(str, places)
+    return f"the column name occurs {len(places)} times, at positions {', '.join(most)} and {last}: rename all but one"
 
 
 def _missing(name: str, found: Sequence[str], listed: Sequence[str], index: Sequence[str]) -> str:
     if name in index:
         return "the table has it as its index only: call reset_index() first"
-    spare = [other for other in found if other not in listed]
+    spare = [other for other in found if other not in listed and _is_a_name(other)]
     near = [other for other in spare if other.strip().casefold() == name.strip().casefold()]
     near = near or difflib.get_close_matches(name, spare, n=2)
     hint = f"; the nearest it has: {', '.join(repr(other) for other in near)}" if near else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from margent.errors import Fault, SchemaError
 from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
+from margent.tables.sound import sound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ def open_pandas(frame: pd.DataFrame, schema: Schema) -> OpenTable:
     def read() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(frame), BATCH_ROWS):
             rows = frame.iloc[start : start + BATCH_ROWS]
-            yield _batch([_column(rows.iloc[:, place]) for place in places], wanted)
+            yield sound(_batch([_column(rows.iloc[:, place]) for place in places], wanted))
 
     return OpenTable("pandas", names, wanted, read)
 

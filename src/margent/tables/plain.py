@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from margent.schema.encodings import runs_spelled
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def plain(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
     """The wanted columns, in that order, without extension types, run-end encoding, views or bytes.
+
+    Runs of text become dictionaries.
 
     Privacy: private rows; changes their form only.
     """
@@ -22,15 +26,16 @@ def plain(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
 def _plain(column: Any) -> Any:
     """One array; casts go to the types with 64-bit offsets, which no cells can overflow."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return _plain(column.storage)
     if pa.types.is_run_end_encoded(kind):
-        return _plain(pc.run_end_decode(column))
+        return runs_spelled(column, _plain)
     if pa.types.is_dictionary(kind):
         values = _plain(column.dictionary)
+        if pa.types.is_dictionary(values.type):  # made of runs of text
+            return values.take(column.indices)
         if values is column.dictionary:
             return column
         return pa.DictionaryArray.from_arrays(column.indices, values, ordered=kind.ordered)

@@ -15,6 +15,7 @@ from margent.tables.options import ReadOptions
 from margent.tables.plain import as_text, plain
 from margent.tables.scratch import require_scratch
 from margent.tables.snapshot import CLOSED, UNREADABLE
+from margent.tables.sound import sound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +72,8 @@ def _family(table: object) -> str:
 def _stream(table: Any) -> Any:
     import pyarrow as pa
 
+    if isinstance(table, pa.RecordBatchReader):
+        return table  # as it is: what passes Arrow's C interface has lost the sizes of its buffers (see `sound`)
     reader = None
     try:
         reader = pa.RecordBatchReader.from_stream(table)
@@ -95,7 +98,7 @@ def _open_steady(table: Any, kind: str, schema: Schema) -> OpenTable:
     kept = (held if isinstance(held, pa.Table) else pa.Table.from_batches([held])).select(list(wanted))
 
     def read() -> Iterator[pa.RecordBatch]:
-        yield from kept.to_batches(max_chunksize=BATCH_ROWS)
+        yield from map(sound, kept.to_batches(max_chunksize=BATCH_ROWS))
 
     return OpenTable(kind, tuple(held.schema.names), wanted, read)
 
@@ -136,7 +139,7 @@ def _promised(table: Any, kind: str) -> tuple[Callable[[], pa.RecordBatchReader]
     if kind == "duckdb":
         return lambda: pa.RecordBatchReader.from_stream(table), _stream(table.limit(0)).schema
     declared = None
-    if hasattr(table, "__arrow_c_schema__"):
+    if not isinstance(table, pa.RecordBatchReader) and hasattr(table, "__arrow_c_schema__"):
         try:
             declared = pa.schema(table)
         except Exception:
@@ -179,7 +182,7 @@ class Spool:
         declared = _spoolable(plain(empty, wanted)).schema
         with pa.ipc.new_file(pa.PythonFile(self.file, "w"), declared) as writer:
             for batch in reader:
-                writer.write_batch(_spoolable(plain(batch, wanted)))
+                writer.write_batch(_spoolable(plain(sound(batch.select(list(wanted))), wanted)))
         self.file.flush()
         self.whole = True
 
@@ -212,7 +215,7 @@ def _spoolable(batch: pa.RecordBatch) -> pa.RecordBatch:
     import pyarrow as pa
 
     columns = [
-        as_text(column.cast(column.type.value_type)) if pa.types.is_dictionary(column.type) else column
+        as_text(column.dictionary).take(column.indices) if pa.types.is_dictionary(column.type) else column
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from margent.errors import TableError
 from margent.machine import block_rows
 from margent.tables.blocks import BLOCK_BYTES, utf8_blocks, without
 from margent.tables.header import check_columns
+from margent.tables.header_line import first_record, one_byte_a_letter
 from margent.tables.opened import OpenTable
 from margent.tables.options import ReadOptions
 from margent.tables.snapshot import Snapshot
@@ -26,6 +25,14 @@ if TYPE_CHECKING:
 _BOM = "\ufeff".encode()
 _HEADER_BYTES = 2**19
 _HEAD_BYTES = 2**20
+_OPEN = (
+    "the first line opens a quoted name and does not close it, so it is not shown: close the quote there, or say "
+    "--quote '' where quotes mean nothing. Only a name that the schema has with its line ends may go over several"
+)
+_BEHIND = (
+    "the first line has letters behind the closing quote of a name, so it is not shown: double the quotes inside of a "
+    "name, or check --delimiter and --quote"
+)
 
 
 def open_text(path: Path, kind: str, schema: Schema, options: ReadOptions) -> OpenTable:
@@ -36,7 +43,7 @@ def open_text(path: Path, kind: str, schema: Schema, options: ReadOptions) -> Op
     """
     snapshot = Snapshot.of(path)
     if options.header:
-        columns, body = text_header(path, kind, options)
+        columns, body = text_header(path, kind, options, [field.name for field in schema.fields])
         check_columns(columns, schema, delimiter=options.delimiter_of(kind))
     else:
         columns, body = (
@@ -47,16 +54,34 @@ def open_text(path: Path, kind: str, schema: Schema, options: ReadOptions) -> Op
     return OpenTable(kind, columns, file.wanted, file.batches)
 
 
-def text_header(path: Path, kind: str, options: ReadOptions, shown: str | None = None) -> tuple[tuple[str, ...], int]:
+def text_header(
+    path: Path, kind: str, options: ReadOptions, listed: Sequence[str] = (), shown: str | None = None
+) -> tuple[tuple[str, ...], int]:
     """The column names that a text file's first record gives, and the bytes up to its end; messages say ``shown``.
 
-    Privacy: none spent; only the header is looked at.
+    ``listed`` are the names of the schema, where there is one: only they may hold line ends.
+
+    Privacy: none spent; only the header is looked at, and no message shows any of it or depends on what follows.
     Raises: TableError when the container or header cannot be read.
     """
     called = str(path) if shown is None else shown
     head = _head(path, kind, options.encoding, called)
-    names, length = _header(head[_mark(head) :], called, options.delimiter_of(kind), options)
-    return _decoded(names, called, options.encoding), _mark(head) + length
+    text = head[_mark(head) :]
+    found = first_record(text.decode("latin-1"), options.delimiter_of(kind), options.quote, one_byte_a_letter(listed))
+    if found.length > _HEADER_BYTES or (found.length == len(text) > _HEADER_BYTES):
+        raise TableError(
+            f"{called}: the header is longer than {_HEADER_BYTES} bytes; "
+            "check the quote character and that the first line names the columns"
+        )
+    if found.fault == "none":
+        raise TableError(f"{called}: the file has no header line")
+    names = _decoded(found.names, called, options.encoding)
+    if found.fault == "open":
+        raise TableError(f"{called}: {_OPEN}")
+    # A header of one cell is left to the schema's check, which says what delimiter would part it.
+    if found.fault == "behind" and not (listed and len(names) == 1):
+        raise TableError(f"{called}: {_BEHIND}")
+    return names, _mark(head) + found.length
 
 
 def text_body(path: Path, kind: str, options: ReadOptions, shown: str | None = None) -> int:
@@ -122,38 +147,6 @@ def _head(path: Path, kind: str, encoding: str, called: str) -> bytes:
             f"{called}: cannot be read as {kind} in {encoding}; check the file's name, its compression and the encoding"
         )
     return head
-
-
-def _header(text: bytes, called: str, delimiter: str, options: ReadOptions) -> tuple[list[str], int]:
-    """The cells of the first record that is not empty, one character a byte, and the bytes up to its end."""
-    used = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal used
-        for line in io.StringIO(text.decode("latin-1"), newline=""):
-            used += len(line)
-            yield line
-
-    names: Sequence[str] = []
-    try:
-        for names in csv.reader(
-            lines(),
-            delimiter=delimiter,
-            quotechar=options.quote or '"',
-            quoting=csv.QUOTE_MINIMAL if options.quote else csv.QUOTE_NONE,
-        ):
-            if names:
-                break
-    except csv.Error:  # a name of more than 128 KiB
-        used = _HEAD_BYTES
-    if used > _HEADER_BYTES:
-        raise TableError(
-            f"{called}: the header is longer than {_HEADER_BYTES} bytes; "
-            "check the quote character and that the first line names the columns"
-        )
-    if not names:
-        raise TableError(f"{called}: the file has no header line")
-    return list(names), used
 
 
 def _decoded(names: Sequence[str], called: str, encoding: str) -> tuple[str, ...]:

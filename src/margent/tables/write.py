@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import TableError, UsageError
+from margent.tables.arrow_file import arrow_file
 from margent.tables.options import FILE_SUFFIXES, TEXT_KINDS, ReadOptions
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _write_parquet(
 ) -> None:
     import pyarrow.parquet as pq
 
-    with pq.ParquetWriter(path, declared, compression="zstd") as writer:
+    with arrow_file(path, "wb") as file, pq.ParquetWriter(file, declared, compression="zstd") as writer:
         for table in tables:
             writer.write_table(_checked(table, declared))
 
@@ -78,7 +79,7 @@ def _write_ipc(path: Path, kind: str, tables: Iterator[pa.Table], declared: pa.S
 
     # Feather (version 2) is the Arrow file form, compressed by convention.
     form = pa.ipc.IpcWriteOptions(compression="lz4" if kind == "feather" else None, unify_dictionaries=True)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, declared, options=form) as writer:
+    with arrow_file(path, "wb") as file, pa.ipc.new_file(file, declared, options=form) as writer:
         for table in tables:
             writer.write_table(_checked(table, declared))
 

@@ -1,0 +1,194 @@
+"""Run-end encoded columns and dictionaries are coded as the same values spelled out, whatever container they are in."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+
+from margent import Category, Date, Integer, Number, Schema
+from margent.counts.identity import Identity
+from margent.counts.texts import batch_texts
+from margent.internal.inspection import inspect
+from margent.schema.codec import Codec
+from margent.tables.source import open_table
+
+ENDS = [2, 3, 7, 8]
+PLACES = [0, 0, 1, 2, 2, 2, 2, 3]
+WORDS = ["F", "M", None, "a text of more than twelve letters"]
+TEXTS = pa.array(WORDS)
+MOMENTS = pa.array([0, 1_600_000_000, None, 7], pa.timestamp("s"))
+VIEWS = pa.array(["F", "M", WORDS[3]], pa.string_view())
+VALUES = {
+    "string": TEXTS,
+    "large_string": TEXTS.cast(pa.large_string()),
+    "string_view": TEXTS.cast(pa.string_view()),
+    "binary": TEXTS.cast(pa.binary()),
+    "binary_view": TEXTS.cast(pa.binary_view()),
+    "dictionary": TEXTS.dictionary_encode(),
+    "dictionary of views": pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2]), VIEWS),
+    "dictionary with a null": TEXTS.dictionary_encode(null_encoding="encode"),
+    "json": pa.ExtensionArray.from_storage(pa.json_(pa.string()), TEXTS),
+    "json of views": pa.ExtensionArray.from_storage(pa.json_(pa.string_view()), TEXTS.cast(pa.string_view())),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"a" * 16, b"b" * 16, None, b"c" * 16], pa.binary(16))),
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, None, -1], pa.int8())),
+    "bytes": pa.array([b"F", b"M", None, b"x"], pa.binary(1)),
+    "integer": pa.array([1, 2, None, 3]),
+    "unsigned": pa.array([1, 2, None, 3], pa.uint16()),
+    "float": pa.array([1.0, float("nan"), None, 3.5]),
+    "half": pa.array([1, 2, None, 3], pa.float16()),
+    "boolean": pa.array([True, False, None, True]),
+    "decimal": pa.array([decimal.Decimal(1), decimal.Decimal(2), None, decimal.Decimal(3)], pa.decimal32(5, 0)),
+    "date": MOMENTS.cast(pa.date32()),
+    "time": pa.array([1, 2, None, 3], pa.time32("s")),
+    "timestamp": MOMENTS,
+    "null": pa.nulls(4),
+}  # fmt: skip
+
+
+def spelled(values: Any) -> Any:
+    """The same cells without runs, dictionaries or extension types."""
+    if isinstance(values.type, pa.BaseExtensionType):
+        return spelled(values.storage)
+    if pa.types.is_dictionary(values.type):
+        values = pa.array(values.to_pylist(), pa.string())
+    if values.type in (pa.string_view(), pa.binary_view()):
+        values = values.cast(pa.string() if values.type == pa.string_view() else pa.binary())
+    return values.take(pa.array(PLACES))
+
+
+def runs(values: Any, width: Any = None) -> Any:
+    return pa.RunEndEncodedArray.from_arrays(pa.array(ENDS, width or pa.int32()), values)
+
+
+def field_of(values: Any) -> Any:
+    kind = spelled(values).type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return Date("x", "1970-01-01", "2029-12-31", bins="year")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return Number("x", 0, 4, bins=4, decimals=1)
+    return Category("x", [word for word in WORDS if word] + ["true", "00:00:02"])
+
+
+def in_memory(table: pa.Table, folder: Path) -> Any:
+    return table
+
+
+def as_reader(table: pa.Table, folder: Path) -> Any:
+    return table.to_reader()
+
+
+def as_file(table: pa.Table, folder: Path) -> Any:
+    with pa.ipc.new_file(folder / "t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    return folder / "t.arrow"
+
+
+def as_stream(table: pa.Table, folder: Path) -> Any:
+    with pa.ipc.new_stream(folder / "t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    return folder / "t.arrow"
+
+
+def as_feather(table: pa.Table, folder: Path) -> Any:
+    pyarrow.feather.write_feather(table, folder / "t.feather")
+    return folder / "t.feather"
+
+
+CONTAINERS = pytest.mark.parametrize("wrap", [in_memory, as_reader, as_file, as_stream, as_feather])
+Wrap = Callable[[pa.Table, Path], Any]
+
+
+@CONTAINERS
+@pytest.mark.parametrize("name", VALUES)
+def test_runs_of_anything_are_coded_as_their_values(name: str, wrap: Wrap, tmp_path: Path) -> None:
+    values = VALUES[name]
+    schema = Schema([field_of(values)], unit="row")
+    codec, identity = Codec(schema), Identity("x", ("",), "string")
+    plainly = pa.RecordBatch.from_arrays([spelled(values)], names=["x"])
+    (codes,) = codec.encode(plainly)
+    for width in (pa.int16(), pa.int64()):
+        with open_table(wrap(pa.table({"x": runs(values, width)}), tmp_path), schema) as table:
+            (batch,) = table.batches()
+        np.testing.assert_array_equal(codec.encode(batch)[0], codes)
+        np.testing.assert_array_equal(identity.pseudonyms(batch), identity.pseudonyms(plainly))
+        assert counted(batch) == counted(plainly)
+        for start, length in [(0, 0), (0, 2), (1, 3), (2, 1), (3, 5), (7, 1)]:
+            part = pa.table({"x": runs(values, width).slice(start, length)})
+            with open_table(part, schema) as table:
+                found = [codec.encode(batch)[0] for batch in table.batches()]
+            np.testing.assert_array_equal(np.concatenate([codes[:0], *found]), codes[start : start + length])
+    direct = pa.RecordBatch.from_arrays([runs(values)], names=["x"])
+    np.testing.assert_array_equal(codec.encode(direct)[0], codes)
+
+
+def counted(batch: pa.RecordBatch) -> Counter[bytes]:
+    found: Counter[bytes] = Counter()
+    for text, count in zip(*batch_texts(batch, "x"), strict=True):
+        found[text] += count
+    return found
+
+
+@pytest.mark.parametrize("name", ["date", "string"])
+def test_missing_dates_inside_of_runs_and_dictionaries_are_missing(name: str) -> None:
+    """Of a date relative to another too: a null in a dictionary is as good as one beside it."""
+    dates = ["2020-01-01", "2020-01-31", None, "2020-03-01"]
+    values = (
+        pa.array(dates)
+        if name == "string"
+        else pa.array([date and datetime.date.fromisoformat(date) for date in dates])
+    )
+    base = Date("base", "2020-01-01", "2020-12-31", bins="month")
+    apart = {"field": "base", "unit": "day", "minimum": 0, "maximum": 100}
+    late = Date("x", None, None, bins={"width": 10}, relative_to=apart)
+    codec = Codec(Schema([base, late], unit="row"))
+    bases = pa.array(["2020-01-01"] * 8)
+
+    def codes(column: Any) -> list[list[int]]:
+        batch = pa.RecordBatch.from_arrays([bases, column], names=["base", "x"])
+        return [found.tolist() for found in codec.encode(batch)]
+
+    assert codes(runs(values)) == codes(values.take(pa.array(PLACES)).dictionary_encode(null_encoding="encode"))
+    if name == "date":
+        assert codes(runs(values)) == codes(values.take(pa.array(PLACES)))
+
+
+def test_a_long_text_is_held_once_however_long_its_run_is(tmp_path: Path) -> None:
+    """65,536 rows of a megabyte each would be 64 GiB."""
+    long = pa.array(["F" * 2**20])
+    schema = Schema([Category("x", ["F"])], unit="row")
+    for values in (long, long.cast(pa.string_view()), long.dictionary_encode()):
+        column = pa.RunEndEncodedArray.from_arrays(pa.array([200_000], pa.int32()), values)
+        with open_table(as_file(pa.table({"x": column}), tmp_path), schema) as table:
+            for batch in table.batches():
+                assert Codec(schema).encode(batch)[0].sum() == batch.num_rows
+                assert sum(batch_texts(batch, "x")[1]) == batch.num_rows
+
+
+def test_a_number_in_a_dictionary_of_texts_is_inspected() -> None:
+    table = pa.table({"x": pa.array(["1", "9", None, "-3"]).dictionary_encode()})
+    (column,) = inspect(table, Schema([Integer("x", 0, 5)], unit="row")).document["columns"]
+    assert (column["clippedBelow"], column["clippedAbove"]) == (1, 1)
+
+
+def test_dictionaries_in_a_dictionary_are_read_where_arrow_reads_them(tmp_path: Path) -> None:
+    inner = TEXTS.dictionary_encode()
+    outer = pa.array(PLACES)
+    schema = Schema([Category("x", [word for word in WORDS if word])], unit="row")
+    expected = Codec(schema).encode(pa.RecordBatch.from_arrays([TEXTS.take(outer)], names=["x"]))[0]
+    run_in_it = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3, 4], pa.int32()), inner)
+    for values, wraps in ((inner, [in_memory, as_reader]), (run_in_it, [in_memory, as_reader, as_file, as_feather])):
+        table = pa.table({"x": pa.DictionaryArray.from_arrays(outer, values)})
+        for wrap in wraps:
+            with open_table(wrap(table, tmp_path), schema) as opened:
+                (batch,) = opened.batches()
+            np.testing.assert_array_equal(Codec(schema).encode(batch)[0], expected)
+            assert counted(batch)[b"F"] == 2
