@@ -233,6 +233,10 @@ def _require_plain_file(path: Path) -> None:
         raise BudgetError(f"{path}: the file has a second name (hard link); remove one of them")
     if facts.st_size > MAX_BYTES:
         raise BudgetError(f"{path}: larger than {MAX_BYTES // 2**20} MiB, which no budget file is; nothing was charged")
+    for beside in (path.with_name(path.name + end) for end in ("-journal", "-wal")):
+        # SQLite opens what lies there, and a pipe would keep it waiting for ever.
+        if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
+            raise BudgetError(f"{beside}: not a regular file, where SQLite keeps its journal; remove it")
 
 
 def _require_format(path: Path, file: sqlite3.Connection) -> None:
