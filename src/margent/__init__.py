@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from margent.plan import make_plan
     from margent.privacy.budget import Budget
     from margent.privacy.budget_file import BudgetFile
-    from margent.release.release import Release, read_release
+    from margent.release.reading import read_release
+    from margent.release.release import Release
     from margent.resume.state import RunState
     from margent.schema.fields import (
         Boolean,
@@ -83,7 +84,7 @@ _PUBLIC = {
     "from_transcript": "margent.pipeline",
     "make_plan": "margent.plan",
     "query": "margent.answers.query",
-    "read_release": "margent.release.release",
+    "read_release": "margent.release.reading",
     "read_schema": "margent.schema.read",
     "synthesize": "margent.pipeline",
 }

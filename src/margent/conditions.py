@@ -35,6 +35,8 @@ RANGE = ".."
 class Conditions:
     """Which codes of which columns a record may have, and the words in which that was asked.
 
+    Each of ``words``, given to `read_conditions`, is read as the one condition that it is: quoted where it must be.
+
     Shapes: ``allowed[name]`` has one entry a code of the column.
     Privacy: none: public options.
     """
@@ -83,7 +85,7 @@ def read_conditions(given: Sequence[str], codec: Codec) -> Conditions | None:
                 allowed[name] = allowed.get(name, np.zeros(layouts[name].size, dtype=np.bool_)) | codes
     if faults:
         raise UsageError("conditions that cannot be met: " + "; ".join(faults))
-    return Conditions(tuple(words), allowed) if words else None
+    return Conditions(tuple(map(_quoted, words)), allowed) if words else None
 
 
 def drawn_under(
@@ -136,7 +138,20 @@ def _too_rare(conditions: Conditions, rows: int | None, found: int, drawn: int) 
 
 
 def _parts(text: str) -> list[str]:
-    return [part.strip() for part in next(csv.reader([text], skipinitialspace=True), []) if part.strip()]
+    try:
+        lines = list(csv.reader([text], skipinitialspace=True))
+    except csv.Error:
+        raise UsageError(
+            f"a condition cannot be read: {text[:60]!r}; put a name or value that holds line breaks in double quotes, "
+            "and write at most 131,072 characters"
+        ) from None
+    return [part.strip() for line in lines for part in line if part.strip()]
+
+
+def _quoted(word: str) -> str:
+    """A condition as `_parts` reads it back: in double quotes where it holds what would part or quote it."""
+    plain = not any(mark in word for mark in ',"\r\n')
+    return word if plain else '"' + word.replace('"', '""') + '"'
 
 
 def _split(word: str, known: Mapping[str, object]) -> tuple[str, str, str]:

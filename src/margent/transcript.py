@@ -207,6 +207,11 @@ class Transcript:
         return sum((charge.cost for charge in self.charges), Fraction(0))
 
     @property
+    def delta_spent(self) -> Fraction:
+        """The deltas that charges used up themselves, together."""
+        return sum((charge.delta for charge in self.charges), Fraction(0))
+
+    @property
     def bought(self) -> tuple[Bought, ...]:
         """The answers that fixed the schema's values and bins, in the order they were bought."""
         return tuple(answer for answer in self.answers if isinstance(answer, Bought))

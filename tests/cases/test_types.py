@@ -15,7 +15,7 @@ import pytest
 from margent import TableSynthesizer, read_schema
 from margent.cli import run
 from margent.errors import SchemaError
-from margent.release.release import read_release
+from margent.release.reading import read_release
 from margent.schema.codec import Codec
 from margent.schema.read import schema_from_json
 from tests.cases.inputs import SCHEMAS, Field, Made, given, listed, schema_file, synthesize, whole

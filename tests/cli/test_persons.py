@@ -19,7 +19,7 @@ from margent.methods import METHODS
 from margent.privacy.neighbors import Neighbors
 from margent.privacy.replay import ReplayCurator
 from margent.release.measurements import measurement_files, read_measurements
-from margent.release.release import read_release
+from margent.release.reading import read_release
 from tests.conftest import SCHEMA, people_rows, write_csv
 
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import random
 import shutil
+import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from margent import Budget, read_release, synthesize
+from margent import Budget, query, read_release, synthesize
 from margent.errors import MargentError, TranscriptError
 from margent.methods import METHODS, method_named
 from margent.pipeline import from_transcript
+from margent.release.files import MAX_INTEGERS, MAX_JSON_BYTES
+from margent.release.officer import statement
+from margent.release.reading import dialect_of, types_of
+from margent.release.release import checked_format
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.hostile.mutations import mutated, rewritten, rounds
@@ -96,6 +104,107 @@ def test_no_answers_are_too_odd_to_make_a_table_of(method: str, scratch: Path) -
 
     blob = (copy / ANSWERS).read_bytes()
     tried(method, blob, attempt, rounds(30, 300), MargentError, odd_integers, seconds=20.0, may_all_be_good=True)
+
+
+@pytest.mark.parametrize("victim", [SUMMARY, TRANSCRIPT])
+def test_what_was_read_can_be_told(victim: str, release: Path, scratch: Path) -> None:
+    """Whatever is read has all that the statement, a resample and a question need."""
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+
+    def attempt(data: bytes) -> None:
+        (copy / victim).write_bytes(data)
+        transcript, budget, summary = read_release(copy)
+        assert "<html" in statement(transcript, budget, summary)
+        dialect_of(summary), types_of(summary), checked_format(summary["format"])
+        query(copy, ["sex"])
+
+    tried(victim, (copy / victim).read_bytes(), attempt, rounds(150, 5000), MargentError, rewritten)
+
+
+FILES = [TRANSCRIPT, ANSWERS, SUMMARY]
+
+
+@pytest.mark.parametrize("victim", FILES)
+@pytest.mark.parametrize("what", ["pipe", "device", "folder", "link to nowhere", "sparse"])
+def test_what_is_no_file_of_ours_is_refused_unread(what: str, victim: str, release: Path, scratch: Path) -> None:
+    """A pipe would wait for ever, /dev/zero and 20 GiB of nothing fill the memory: refused in no time and memory."""
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    path = copy / victim
+    if what == "sparse":
+        with path.open("ab") as file:
+            file.truncate(20 * 2**30)
+    else:
+        path.unlink()
+        if what == "pipe":
+            os.mkfifo(path)
+        elif what == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("/dev/zero" if what == "device" else scratch / "nowhere")
+    tracemalloc.start()
+    started = time.process_time()
+    with pytest.raises(TranscriptError, match=path.name) as caught:
+        read_release(copy)
+    assert time.process_time() - started < 2
+    assert tracemalloc.get_traced_memory()[1] < 2 * MAX_JSON_BYTES
+    tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_stated_number_of_integers_beyond_the_limit_is_refused_unread(release: Path, scratch: Path) -> None:
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    document = json.loads((copy / TRANSCRIPT).read_bytes())
+    document["integers"]["count"] = MAX_INTEGERS + 1
+    (copy / TRANSCRIPT).write_text(json.dumps(document))
+    with (copy / ANSWERS).open("r+b") as file:
+        file.truncate(8 * (MAX_INTEGERS + 1))
+    with pytest.raises(TranscriptError, match="the most that is read is 268,435,456"):
+        read_release(copy)
+
+
+def test_a_release_is_read_through_links(release: Path, scratch: Path) -> None:
+    """To its folder, and of its files: stores that keep files by their content have nothing but links."""
+    (scratch / "link").symlink_to(release)
+    read_release(scratch / "link")
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    for victim in FILES:
+        (copy / victim).unlink()
+        (copy / victim).symlink_to(release / victim)
+    assert read_release(copy)[2] == read_release(release)[2]
+
+
+@pytest.mark.parametrize("victim", [TRANSCRIPT, SUMMARY])
+@pytest.mark.parametrize(
+    "added", [b'"run": "x"', b'"x": "\\ud800"', b'"x": 1e999', b'"x": NaN', b'"x": {"a": 1, "a": 1}']
+)
+def test_json_that_may_be_read_in_two_ways_is_refused(added: bytes, victim: str, release: Path, scratch: Path) -> None:
+    """A key given twice, half a letter, a number without end."""
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    (copy / victim).write_bytes((copy / victim).read_bytes().rstrip()[:-1] + b", " + added + b"}")
+    with pytest.raises(TranscriptError, match="cannot be read as JSON"):
+        read_release(copy)
+
+
+@pytest.mark.parametrize("digits", [12, 100, 1000, 4000])
+@pytest.mark.parametrize("field", ["cost", "delta", "sensitivitySquared", "scaleSquared"])
+def test_four_megabytes_of_odd_fractions_are_refused_at_once(
+    digits: int, field: str, release: Path, scratch: Path
+) -> None:
+    """Their sum would have a denominator of all their digits together, and take hours."""
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    document = json.loads((copy / TRANSCRIPT).read_bytes())
+    rng = random.Random(5)
+    charge = document["charges"][0]
+    for _ in range(4 * 10**6 // (len(json.dumps(charge)) + digits)):
+        odd = f"1/{rng.randrange(10 ** (digits - 1), 10**digits) | 1}"
+        document["charges"].append(charge | {field: odd})
+    content = json.dumps(document).encode()
+    assert len(content) > 3 * 10**6
+    (copy / TRANSCRIPT).write_bytes(content)
+    started = time.process_time()
+    with pytest.raises(TranscriptError):
+        read_release(copy)
+    assert time.process_time() - started < 2
 
 
 def made_again(folder: Path, method: str) -> None:

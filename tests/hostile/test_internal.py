@@ -19,7 +19,7 @@ from margent.internal.inspection import inspect
 from margent.internal.label import LABEL, save_internal
 from margent.internal.sweep import sweep
 from margent.metrics.marginals import MarginalDistance
-from margent.release import release as release_module
+from margent.release import reading
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.hostile.mutations import rounds
 
@@ -107,7 +107,7 @@ def test_a_mixed_bundle_is_refused(made: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_a_reader_that_does_not_look_is_caught(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(made / "b.budget", tmp_path / "b.budget")
-    monkeypatch.setattr(release_module, "internal_files", lambda folder: [])
+    monkeypatch.setattr(reading, "internal_files", lambda folder: [])
     assert any(taken_for_a_release(bundle, tmp_path) for bundle in bundles(made, tmp_path))
 
 

@@ -14,15 +14,17 @@ import pyarrow as pa
 import pytest
 
 from margent.cli import run
-from margent.errors import UsageError
+from margent.errors import TranscriptError, UsageError
 from margent.internal.evaluation import evaluate
 from margent.internal.inspection import inspect
 from margent.internal.label import LABEL, refuse_release, save_internal
+from margent.internal.reading import given
 from margent.internal.sweep import sweep
 from margent.metrics.marginals import MarginalDistance
 from margent.metrics.registry import METRICS
 from margent.schema.fields import Boolean, Category, Date, Identifier, Integer, Number, Schema
 from margent.schema.read import read_schema
+from margent.tables.options import ReadOptions
 from tests.conftest import people_rows, write_csv
 
 FILES = {"INTERNAL-evaluation.json", "INTERNAL-evaluation.html"}
@@ -124,6 +126,37 @@ def test_a_release_command_takes_no_internal_folder(people_csv: Path, people_sch
     evaluate(people_csv, [people_csv], read_schema(people_schema), metrics=FEW).save(tmp_path / "INTERNAL")
     assert run(["resample", str(tmp_path / "INTERNAL"), "-o", str(tmp_path / "OUT2")]) == 3
     assert not (tmp_path / "OUT2").exists()
+
+
+@pytest.mark.parametrize(
+    "file", ["..", ".", "", "../t.csv", "summary.json", "synthetic.csv/..", None, 5, "synthetic.txt"]
+)
+def test_a_release_s_table_lies_in_it(file: object, release: Path, people_csv: Path, people_schema: Path) -> None:
+    """Where its summary names something else, that is not read as a table: the folder above least of all."""
+    summary = json.loads((release / "summary.json").read_text())
+    (release / "summary.json").write_text(json.dumps(summary | {"file": file}))
+    with pytest.raises(TranscriptError, match="does not name the synthetic table beside it"):
+        given(release, ReadOptions())
+
+
+@pytest.mark.parametrize("what", ["link", "pipe", "folder with a link", "folder with a pipe"])
+def test_a_release_s_table_is_no_link_or_pipe(what: str, release: Path, people_csv: Path) -> None:
+    table = release / "synthetic.csv"
+    table.unlink()
+    if what.startswith("folder"):
+        table.mkdir()
+        table = table / "part-00000.csv"
+    if what.endswith("link"):
+        table.symlink_to(people_csv)
+    else:
+        os.mkfifo(table)
+    with pytest.raises(TranscriptError, match="does not name the synthetic table beside it"):
+        given(release, ReadOptions())
+
+
+def test_a_release_is_given_through_a_link(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(release)
+    assert given(tmp_path / "link", ReadOptions()).table == tmp_path / "link" / "synthetic.csv"
 
 
 def test_internal_files_bear_the_name(tmp_path: Path) -> None:

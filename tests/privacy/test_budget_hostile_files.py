@@ -53,6 +53,10 @@ def hostile_files() -> dict[str, Callable[[Path], object]]:
             raw[place] ^= 0x55
         path.write_bytes(raw)
 
+    def fifo_beside(path: Path) -> None:
+        BudgetFile(path, "people").init(Budget(1))
+        os.mkfifo(path.with_name(path.name + "-journal"))
+
     return {
         "absent": lambda path: None,
         "empty": lambda path: path.touch(),
@@ -60,6 +64,7 @@ def hostile_files() -> dict[str, Callable[[Path], object]]:
         "noise": lambda path: path.write_bytes(random.Random(4).randbytes(20_000)),
         "folder": lambda path: path.mkdir(),
         "fifo": os.mkfifo,
+        "fifo for a journal": fifo_beside,
         "dangling link": lambda path: path.symlink_to("nowhere"),
         "link": link,
         "hard link": hard_link,

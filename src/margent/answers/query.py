@@ -16,7 +16,8 @@ from margent.answers.tables import Told, at_level, half_width, heaviness, level_
 from margent.errors import PlanError, UsageError
 from margent.postprocessing.max_entropy import MOST_CELLS
 from margent.postprocessing.unbiased import best_unbiased
-from margent.release.release import Release, read_release
+from margent.release.reading import read_release
+from margent.release.release import Release
 from margent.schema.codec import Codec
 from margent.schema.domain import Clique, clique
 from margent.transcript import Transcript

@@ -149,8 +149,8 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     from margent.privacy.accounting import account_named
     from margent.privacy.budget_releases import Released, require_complete
     from margent.privacy.budget_store import read
-    from margent.release.measurements import digest_of, read_measurements
-    from margent.release.release import require_publishable
+    from margent.release.measurements import digest_of
+    from margent.release.reading import read_release
 
     balances, hashes = read(path)
     for name, balance in balances.items():
@@ -161,10 +161,9 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
         raise BudgetError(f"{path}: no entry has the hash {head[:64]!r}: this is an older copy, or another file")
     released = {}
     for out in releases:
-        require_publishable(out)
-        transcript = read_measurements(out / "measurements")
-        delta = sum((charge.delta for charge in transcript.charges), Fraction(0))
-        released[str(out)] = Released(transcript.run, transcript.spent, delta, digest_of(transcript))
+        transcript = read_release(out)[0]
+        digest = digest_of(transcript)
+        released[str(out)] = Released(transcript.run, transcript.spent, transcript.delta_spent, digest)
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})

@@ -201,7 +201,8 @@ def synthesize(
 def finished(state: RunState, out: Path, *, as_json: bool) -> bool:
     """Whether the interrupted run had written all of OUT already: then only its state is left, and is removed."""
     from margent.errors import MargentError
-    from margent.release.measurements import read_json, read_measurements
+    from margent.release.files import read_json
+    from margent.release.measurements import read_measurements
     from margent.resume.told import run_of
 
     if not state.exists or not out.is_dir():
@@ -264,7 +265,8 @@ def resample(
     from margent.methods import synthesizer_named
     from margent.pipeline import checked_rows, checked_seed, from_transcript
     from margent.release.folder import refuse_existing
-    from margent.release.release import checked_format, dialect_of, read_release, types_of
+    from margent.release.reading import dialect_of, read_release, types_of
+    from margent.release.release import checked_format
     from margent.settings import require_known
 
     count, sampling_seed = (

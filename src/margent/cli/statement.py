@@ -31,7 +31,7 @@ def statement(release_folder: Path, budget_file: Path | None, no_selftest: bool,
     """
     from margent.release.folder import refuse_existing, whole_file
     from margent.release.officer import statement as page
-    from margent.release.release import read_release
+    from margent.release.reading import read_release
 
     refuse_existing(out)
     if out.resolve().is_relative_to(release_folder.resolve()):

@@ -16,8 +16,8 @@ from margent.errors import SchemaError, TranscriptError, UsageError, sealed
 from margent.internal.label import is_release
 from margent.metrics.coded import CodedTable, Codes, Kind, columns_of, resampled, shuffled
 from margent.metrics.study import Choices, Study
-from margent.release.measurements import read_json, read_measurements
-from margent.release.release import dialect_of
+from margent.release.files import table_beside
+from margent.release.reading import dialect_of, read_release
 from margent.schema.check import unsettled
 from margent.schema.codec import Codec
 from margent.schema.differences import base_order
@@ -55,13 +55,15 @@ def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
         return Given(name or re.split("[:/]", rest)[-1], table, read)
     path = Path(table)
     if path.is_dir() and is_release(path):
-        summary = read_json(path / "summary.json")
-        file = summary.get("file")
-        if not isinstance(file, str) or Path(file).name != file:
-            raise TranscriptError(f"{path / 'summary.json'}: does not name the synthetic table beside it")
-        return Given(name or path.name, path / file, replace(dialect_of(summary), kind=summary.get("format")), summary)
+        _, _, summary = read_release(path)
+        if (beside := table_beside(path, summary.get("file"))) is None:
+            raise TranscriptError(
+                f"{path / 'summary.json'}: does not name the synthetic table beside it (a file, or a folder of files, "
+                "without links); to compare a table that lies elsewhere, give the table's own path"
+            )
+        return Given(name or path.name, beside, replace(dialect_of(summary), kind=summary.get("format")), summary)
     if is_release(path.parent):
-        return Given(name or path.name, path, read, read_json(path.parent / "summary.json"))
+        return Given(name or path.name, path, read, read_release(path.parent)[2])
     return Given(name or path.name, path, read)
 
 
@@ -107,7 +109,7 @@ def settled_by(schema: Schema, tables: Sequence[Given]) -> Schema:
         return schema
     for one in tables:
         if one.summary is not None and isinstance(one.table, str | Path):
-            transcript = read_measurements(Path(one.table).parent / "measurements")
+            transcript, _, _ = read_release(Path(one.table).parent)
             if transcript.declared == schema:
                 return transcript.schema
     return schema

@@ -18,7 +18,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from margent.errors import BudgetError
@@ -112,6 +112,11 @@ def _require_plain_file(path: Path) -> None:
         raise BudgetError(f"{path}: the file has a second name (hard link); remove one of them")
     if facts.st_size > MAX_BYTES:
         raise BudgetError(f"{path}: larger than {MAX_BYTES // 2**20} MiB, which no budget file is; nothing was charged")
+    for beside in (path.with_name(path.name + end) for end in ("-journal", "-wal")):
+        # SQLite opens what lies there, and a pipe would keep it waiting for ever.
+        with suppress(FileNotFoundError):  # another run's journal comes and goes
+            if not stat.S_ISREG(beside.lstat().st_mode):
+                raise BudgetError(f"{beside}: not a regular file, where SQLite keeps its journal; remove it")
 
 
 def require_format(path: Path, file: sqlite3.Connection) -> None:

@@ -11,12 +11,12 @@ from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn, get_args
 
-from margent.errors import BudgetError
+from margent.errors import BudgetError, UsageError
 from margent.privacy.accounting import ACCOUNT_NAMES, account_named
 from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge, Mechanism
 from margent.privacy.laws import exact_root
-from margent.privacy.statement import shown
+from margent.privacy.statement import EPSILON_LIMITS, shown
 
 if TYPE_CHECKING:
     from margent.transcript import Transcript
@@ -124,6 +124,10 @@ class Ledger:
             self._delta_spent += delta
         return range(first, first + len(wanted))
 
+    def takes(self, charge: Charge) -> bool:
+        """Whether a charge is on the budget's terms and its price no lower than due; whether it fits is not asked."""
+        return next(self._faults(charge), None) is None
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Never copied nor pickled: two copies would each spend the budget."""
         raise TypeError("a ledger cannot be copied or pickled: pass the ledger itself")
@@ -154,16 +158,19 @@ class Ledger:
 def require_paid(transcript: Transcript, budget: Budget) -> None:
     """Refuse to state ``budget`` for answers that it cannot have paid for: they cost more, or on other terms.
 
+    Every price is computed anew from the charge's noise and sensitivity.
+
     Privacy: none: charges are public.
     Raises: BudgetError with the next step.
     """
-    try:
-        Ledger(budget).spend(transcript.charges)
-    except BudgetError:
+    ledger = Ledger(budget)
+    # The sums come first, and the first fault is the last: prices take time, and a forger may state any number of them.
+    paid = transcript.spent <= budget.total and transcript.delta_spent <= budget.delta_for_atoms
+    if not (paid and all(ledger.takes(charge) for charge in transcript.charges)):
         raise BudgetError(
             "the noisy answers were not bought with this budget: they cost more, or were priced between other "
             "neighbors or by another accountant; give the one they were bought with (margent.read_release returns it)"
-        ) from None
+        )
 
 
 def _unit(person_rows: object) -> str:
@@ -176,7 +183,7 @@ def _exact_positive(value: object) -> bool:
 
 
 def _mechanism_fault(charge: Charge) -> str | None:
-    """What is wrong with the mechanism's own figures; below D^2/(2 s^2) a price is too low in any account."""
+    """What is wrong with the mechanism's own figures: among them a price below what its account asks for them."""
     if charge.mechanism not in get_args(Mechanism):
         return f"names an unknown mechanism {charge.mechanism!r}"
     if not _exact_positive(charge.sensitivity_squared):
@@ -189,17 +196,35 @@ def _mechanism_fault(charge: Charge) -> str | None:
         return f"its squared noise scale must be a Fraction above 0, not {shown(charge.scale_squared)}"
     if charge.mechanism == "discrete-gaussian" and charge.account == "pure":
         return "is Gaussian noise, which no budget with delta 0 can pay for"
-    gaussian_least = charge.sensitivity_squared / (2 * charge.scale_squared)
-    if charge.mechanism == "discrete-gaussian" and charge.cost < gaussian_least:
-        return f"costs {shown(charge.cost)}, less than Gaussian noise can: price it with budget.account"
-    if charge.mechanism == "discrete-laplace":
-        try:
-            sensitivity, scale = exact_root(charge.sensitivity_squared), exact_root(charge.scale_squared)
-        except ValueError:
-            return "its squared L1 sensitivity and scale must be squares of fractions"
-        if charge.cost < account_named(charge.account).laplace_cost(sensitivity, scale):
-            return f"costs {shown(charge.cost)}, less than Laplace noise can: price it with budget.account"
+    if charge.mechanism == "discrete-gaussian":
+        return _gaussian_fault(charge)
+    try:
+        sensitivity, scale = exact_root(charge.sensitivity_squared), exact_root(charge.scale_squared)
+    except ValueError:
+        return "its squared L1 sensitivity and scale must be squares of fractions"
+    if fault := _beyond(sensitivity / scale):
+        return fault
+    if charge.cost < account_named(charge.account).laplace_cost(sensitivity, scale):
+        return f"costs {shown(charge.cost)}, less than Laplace noise can: price it with budget.account"
     return None
+
+
+def _gaussian_fault(charge: Charge) -> str | None:
+    assert charge.scale_squared is not None
+    fault = f"costs {shown(charge.cost)}, less than Gaussian noise can: price it with budget.account"
+    # No account's price is lower, and most that are too low are told by this alone.
+    if charge.cost < charge.sensitivity_squared / (2 * charge.scale_squared):
+        return fault
+    try:
+        due = account_named(charge.account).gaussian_cost(charge.sensitivity_squared, charge.scale_squared)
+    except UsageError as refusal:
+        return f"has no price: {refusal}"
+    return fault if charge.cost < due else None
+
+
+def _beyond(epsilon: Fraction) -> str | None:
+    """What is wrong with an epsilon that no budget has, before its price is worked out."""
+    return None if epsilon <= EPSILON_LIMITS[1] else f"is of epsilon {shown(epsilon)}, more than any budget can be"
 
 
 def _choice_fault(charge: Charge) -> str | None:
@@ -207,6 +232,8 @@ def _choice_fault(charge: Charge) -> str | None:
         return "an exponential mechanism has no noise scale"
     if charge.epsilon is None or not _exact_positive(charge.epsilon):
         return f"the epsilon of a choice must be a Fraction above 0, not {shown(charge.epsilon)}"
+    if fault := _beyond(charge.epsilon):
+        return fault
     if type(charge.choices) is not int or not 1 <= charge.choices <= len(charge.cliques):
         return f"its choices must be a whole number from 1 to its {len(charge.cliques)} candidates"
     if charge.cost < charge.choices * account_named(charge.account).exponential_cost(charge.epsilon):

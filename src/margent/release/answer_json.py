@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margent.privacy.charge import Charge
+from margent.privacy.laws import law_of
+from margent.privacy.queries import SCORE_LATTICE
+from margent.privacy.registered import require_registered
 from margent.release.values import fraction, text, texts, whole
 from margent.schema.domain import Clique, Domain
 from margent.transcript import Answer, Bought, Choice, NoisyMarginal, OpenValues, Quantiles, Scores, Sizes, Transcript
@@ -64,11 +68,12 @@ def bought_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], cha
     Raises: KeyError, TypeError or ValueError where it is none.
     """
     charge, column = whole(document["charge"]), text(document["column"])
-    offset, variance = whole(document["offset"]), fraction(document["variance"])
-    if charge >= len(charges) or charges[charge].cliques != ((column,),) or variance <= 0:
+    offset = whole(document["offset"])
+    if charge >= len(charges) or charges[charge].cliques != ((column,),):
         raise ValueError
     if charges[charge].query != document["kind"]:
         raise ValueError
+    variance = _variance(document, charges[charge])
     if document["kind"] in ("quantiles", "person-sizes"):
         kind = Quantiles if document["kind"] == "quantiles" else Sizes
         return kind(column, _slice(stored, offset, whole(document["cells"])), variance, charge)
@@ -90,9 +95,7 @@ def answer_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], tra
     domain = transcript.merged_domain if merged else transcript.domain
     if document["kind"] == "choice":
         return _choice(document, paid, domain, charge, merged)
-    offset, variance = whole(document["offset"]), fraction(document["variance"])
-    if variance <= 0:
-        raise ValueError
+    offset = whole(document["offset"])
     if document["kind"] in ("marginal", "interaction"):
         names = texts(document["clique"])
         shape = tuple(whole(size) for size in document["shape"])
@@ -100,17 +103,20 @@ def answer_from_json(document: Mapping[str, Any], stored: NDArray[np.int64], tra
             raise ValueError
         if paid.query != document["kind"]:
             raise ValueError
-        values = _slice(stored, offset, math.prod(shape))
         interaction = document["kind"] == "interaction"
-        return NoisyMarginal(names, values.reshape(shape), variance, charge, merged, interaction)
+        if interaction:
+            require_registered(paid, shape)
+        counts = _slice(stored, offset, math.prod(shape)).reshape(shape)
+        return NoisyMarginal(names, counts, _variance(document, paid), charge, merged, interaction)
     if document["kind"] != "scores":
         raise ValueError
     cliques = tuple(texts(names) for names in document["cliques"])
     children = _scored(document, cliques, domain)
     score, denominator = text(document["score"]), whole(document["denominator"])
-    if denominator < 1 or (score, cliques, children) != (paid.query, paid.cliques, paid.children):
+    if denominator != SCORE_LATTICE[score] or (score, cliques, children) != (paid.query, paid.cliques, paid.children):
         raise ValueError
     values = _slice(stored, offset, len(cliques))
+    variance = _variance(document, paid, denominator)
     return Scores(score, cliques, values, denominator, variance, charge, merged, children)
 
 
@@ -138,6 +144,14 @@ def _scored(document: Mapping[str, Any], cliques: Sequence[Clique], domain: Doma
         if len(set(names)) != len(names) or not set(names) <= known or not (any_size or len(names) == 2):
             raise ValueError
     return children
+
+
+def _variance(document: Mapping[str, Any], paid: Charge, denominator: int = 1) -> Fraction:
+    """The stated variance, which is that of the noise that was paid for."""
+    variance = fraction(document["variance"])
+    if variance != law_of(paid).variance / denominator**2:
+        raise ValueError
+    return variance
 
 
 def _slice(stored: NDArray[np.int64], offset: int, count: int) -> NDArray[np.int64]:

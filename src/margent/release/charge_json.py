@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, cast
 
 from margent.privacy.charge import Charge, Mechanism
 from margent.privacy.neighbors import Neighbors
-from margent.release.values import fraction, text, texts, whole
+from margent.privacy.noise import SCALE_LIMIT
+from margent.privacy.registered import require_registered
+from margent.release.values import fraction, positive, text, texts, whole
+
+LEAST_SCALE = Fraction(1, 1024)
+"""Noise that is narrower is none: a draw is other than 0 once in e^1024. The public grid begins at 1/16."""
 
 
 def charge_to_json(charge: Charge) -> dict[str, Any]:
@@ -36,25 +42,38 @@ def charge_to_json(charge: Charge) -> dict[str, Any]:
 
 
 def charge_from_json(document: Mapping[str, Any]) -> Charge:
-    """The charge that `charge_to_json` wrote. Raises: KeyError, TypeError or ValueError where it is none."""
+    """The charge that `charge_to_json` wrote, for a question that there is and priced for all that it tells.
+
+    Raises: KeyError, TypeError or ValueError where it is none.
+    """
     if document["mechanism"] not in ("discrete-gaussian", "discrete-laplace", "exponential"):
         raise ValueError
     # Absent from files of version 1, whose unit is a row.
     neighbors = Neighbors(document["relation"], document.get("personRows"))
     scale = document["scaleSquared"]
-    return Charge(
+    # Costs are above 0: no answer is free, and none gives budget back.
+    made = Charge(
         label=text(document["label"]),
         query=text(document["query"]),
         cliques=tuple(texts(names) for names in document["cliques"]),
         mechanism=cast(Mechanism, document["mechanism"]),
         relation=neighbors.relation,
         person_rows=neighbors.person_rows,
-        sensitivity_squared=fraction(document["sensitivitySquared"]),
-        scale_squared=None if scale is None else fraction(scale),
+        sensitivity_squared=positive(document["sensitivitySquared"]),
+        scale_squared=None if scale is None else positive(scale),
         account=text(document["account"]),
-        cost=fraction(document["cost"]),
+        cost=positive(document["cost"]),
         delta=fraction(document["delta"]),
-        epsilon=fraction(document["epsilon"]) if "epsilon" in document else None,
+        epsilon=positive(document["epsilon"]) if "epsilon" in document else None,
         choices=whole(document.get("choices", 1)),
         children=texts(document.get("children", [])),
     )
+    if made.delta < 0 or not _drawable(made):
+        raise ValueError
+    require_registered(made)
+    return made
+
+
+def _drawable(charge: Charge) -> bool:
+    """Whether noise of that scale could have been drawn; the arithmetic of wilder ones has no bound."""
+    return charge.scale_squared is None or LEAST_SCALE**2 <= charge.scale_squared <= SCALE_LIMIT**2

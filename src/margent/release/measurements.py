@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from margent.errors import SchemaError, TranscriptError, UsageError
 from margent.release.answer_json import BOUGHT, answer_from_json, answer_to_json, bought_from_json, integers
 from margent.release.charge_json import charge_from_json, charge_to_json
+from margent.release.files import read_integers, read_json
 from margent.release.structure_json import structure_from_json, structure_to_json
-from margent.release.values import text, whole
+from margent.release.values import require_addable, text, whole
 from margent.schema.codec import Codec
 from margent.schema.domain import Domain, Merge
 from margent.schema.read import schema_from_json
@@ -39,7 +40,6 @@ many rows of a person are counted (in version 1 the unit is always a row)."""
 FROM_QUERY = "queryDeclaredRowWise"
 """Present, and true, where the rows were those of a database's query or view, or of row-level security; the same word
 stands in charges.json."""
-MAX_JSON_BYTES = 64 * 2**20
 
 
 def measurement_files(transcript: Transcript) -> dict[str, bytes]:
@@ -107,7 +107,7 @@ def read_measurements(folder: Path) -> Transcript:
         )
     try:
         return _transcript(document, _integers_of(folder, document["integers"]))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, SchemaError, UsageError) as fault:
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, SchemaError, UsageError) as fault:
         raise TranscriptError(f"{path}: damaged or altered ({type(fault).__name__})") from None
 
 
@@ -119,31 +119,11 @@ def canonical_json(document: Any) -> bytes:
     return (json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object strictly: size-limited, UTF-8, no NaN.
-
-    Raises: TranscriptError naming the file.
-    """
-
-    def refuse(_: str) -> None:
-        raise ValueError
-
-    try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise TranscriptError(f"{path}: larger than {MAX_JSON_BYTES} bytes")
-        document = json.loads(path.read_bytes().decode(), parse_constant=refuse)
-    except FileNotFoundError:
-        raise TranscriptError(f"{path}: there is no such file; is this a release folder?") from None
-    except (OSError, ValueError, RecursionError):
-        raise TranscriptError(f"{path}: cannot be read as JSON") from None
-    if not isinstance(document, dict):
-        raise TranscriptError(f"{path}: not a JSON object")
-    return document
-
-
 def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Transcript:
     declared = schema_from_json(document["schema"])
     charges = tuple(charge_from_json(charge) for charge in document["charges"])
+    require_addable(charge.cost for charge in charges)
+    require_addable(charge.delta for charge in charges)
     first = [answer for answer in document["answers"] if answer["kind"] in BOUGHT]
     if document["answers"][: len(first)] != first:
         raise ValueError
@@ -173,6 +153,8 @@ def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Trans
     if any(charge.person_rows != schema.person_rows for charge in bare.charges):
         raise ValueError
     later = [answer_from_json(answer, stored, bare) for answer in document["answers"][len(bought) :]]
+    if len({answer.charge for answer in (*bought, *later)}) != len(bought) + len(later):
+        raise ValueError  # a charge pays for one answer
     found = document.get("structure")
     structure = None if found is None else structure_from_json(found, bare.merged_domain)
     return replace(bare, answers=(*bought, *later), structure=structure)
@@ -180,10 +162,7 @@ def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Trans
 
 def _integers_of(folder: Path, facts: Mapping[str, Any]) -> NDArray[np.int64]:
     path = folder / "answers.i64"
-    try:
-        blob = path.read_bytes()
-    except OSError:
-        raise TranscriptError(f"{path}: cannot be read") from None
-    if len(blob) != 8 * whole(facts["count"]) or hashlib.sha256(blob).hexdigest() != facts["sha256"]:
+    blob = read_integers(path, whole(facts["count"]))
+    if hashlib.sha256(blob).hexdigest() != facts["sha256"]:
         raise TranscriptError(f"{path}: length or checksum differs from what transcript.json states")
     return np.frombuffer(blob, dtype="<i8").astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,28 +13,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from margent.errors import TranscriptError, UsageError
+from margent.errors import UsageError
 from margent.privacy.budget import Budget
 from margent.progress import Progress, silent
 from margent.release.charge_json import charge_to_json
 from margent.release.counts import SyntheticCounts
-from margent.release.folder import internal_files, refuse_existing, whole_folder
-from margent.release.measurements import (
-    FROM_QUERY,
-    canonical_json,
-    measurement_files,
-    read_json,
-    read_measurements,
-)
+from margent.release.folder import refuse_existing, whole_folder
+from margent.release.measurements import FROM_QUERY, canonical_json, measurement_files
 from margent.release.package import data_package
 from margent.release.page import release_page
 from margent.release.parts import Parts
 from margent.release.room import require_room
 from margent.release.summary import release_summary
 from margent.release.synthetic import SyntheticTable
-from margent.release.values import text
 from margent.schema.codec import Codec
-from margent.schema.stored import schema_of_texts, stored_schema, type_texts
+from margent.schema.stored import stored_schema, type_texts
 from margent.settings import NO_SETTINGS, Settings
 from margent.synthesizers.blocks import Records
 from margent.tables.frames import FRAME_KINDS, to_kind
@@ -237,74 +230,3 @@ def dialect_facts(kind: str, dialect: ReadOptions) -> dict[str, Any]:
         return {}
     facts = {"delimiter": dialect.delimiter_of(kind), "quote": dialect.quote, "header": dialect.header}
     return {"dialect": facts}
-
-
-def dialect_of(summary: Mapping[str, Any]) -> ReadOptions:
-    """The dialect that a release's table was written in.
-
-    Privacy: none: options.
-    Raises: TranscriptError when the summary was altered.
-    """
-    facts = summary.get("dialect")
-    if facts is None:
-        return ReadOptions()
-    try:
-        return ReadOptions(delimiter=facts["delimiter"], quote=facts["quote"], header=facts["header"])
-    except (KeyError, TypeError, UsageError):
-        raise TranscriptError("summary.json: the dialect is damaged or altered") from None
-
-
-def types_of(summary: Mapping[str, Any]) -> pa.Schema | None:
-    """The column types of a release's typed table, so that a resample has them too; None for text.
-
-    Privacy: none: declared types.
-    Raises: TranscriptError when the summary was altered.
-    """
-    if (types := summary.get("types")) is None:
-        return None
-    try:
-        return schema_of_texts({name: text(kind) for name, kind in types.items()})
-    except (AttributeError, TypeError, ValueError):
-        raise TranscriptError("summary.json: the column types are damaged or altered") from None
-
-
-def require_publishable(folder: Path) -> None:
-    """Refuse a folder that holds what was computed from real rows: published whole, it would give that away.
-
-    Privacy: none: names of files only.
-    Raises: TranscriptError naming the file and the next step.
-    """
-    if found := internal_files(folder):
-        raise TranscriptError(
-            f"{found[0]}: is INTERNAL, made from real rows, and must not lie in a release, which may be published "
-            "whole; move it out, and make sure that nobody was given the folder with it"
-        )
-
-
-def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]]:
-    """Read a release folder's transcript, budget and summary; no data is needed for anything that follows.
-
-    Privacy: none: reads published files only.
-    Raises: TranscriptError naming the file that is absent or damaged, or that was made from real rows and lies there.
-    """
-    root = Path(folder)
-    require_publishable(root)
-    summary = read_json(root / "summary.json")
-    transcript = read_measurements(root / "measurements")
-    try:
-        budget = Budget(
-            epsilon=summary["epsilon"],
-            delta=summary["delta"],
-            accountant=summary["accountant"],
-            relation=summary["relation"],
-            delta_for_atoms=summary.get("deltaForAtoms", "0"),
-            person_rows=transcript.schema.person_rows,
-        )
-        for key, kind in (("synthesizer", str), ("seed", int), ("rows", int), ("format", str)):
-            if not isinstance(summary[key], kind):
-                raise TypeError
-        # Releases of the first versions had none.
-        summary["settings"] = {text(key): text(value) for key, value in summary.get("settings", {}).items()}
-    except (KeyError, TypeError, AttributeError, UsageError):
-        raise TranscriptError(f"{root / 'summary.json'}: damaged or altered") from None
-    return transcript, budget, summary

@@ -51,8 +51,8 @@ def _require_only_questions(document: Any, source: Path) -> None:
 
 
 def _released(folder: Path) -> Described:
-    from margent.release.measurements import read_json
-    from margent.release.release import require_publishable
+    from margent.release.files import read_json, table_beside
+    from margent.release.reading import require_publishable
 
     require_publishable(folder)
     package = read_json(folder / "datapackage.json")
@@ -63,10 +63,10 @@ def _released(folder: Path) -> Described:
         person = document["margent"]["unit"]
     except (KeyError, IndexError, TypeError):
         raise TranscriptError(f"{folder / 'datapackage.json'}: is not the description of a release") from None
-    if not isinstance(file, str) or Path(file).name != file or not (folder / file).is_file():
+    if (table := table_beside(folder, file)) is None or not table.is_file():
         raise TranscriptError(f"{folder / 'datapackage.json'}: names no table that lies beside it")
     # A person's id that is not written is no field there; everything else must hold.
     absent = isinstance(person, Mapping) and person.get("field") not in columns
     checked = {**document, "margent": {**document["margent"], "unit": "row"}} if absent else document
     schema_from_json(checked, subject=str(folder / "datapackage.json"))
-    return Described(document, str(promise), file, folder / file)
+    return Described(document, str(promise), file, table)
