@@ -161,8 +161,8 @@ class _Network:
                 for one, other in (table.columns, table.columns[::-1]):
                     unlike.setdefault(one, set()).add(other)
         found: dict[tuple[str, ...], None] = {}
-        for name, fitting in unlike.items():
-            group = [name]
+        for name, others in unlike.items():
+            group, fitting = [name], others
             while fitting:
                 self.work.spend(len(fitting) * 100)
                 most = max(sorted(fitting), key=lambda each: len(unlike[each]))
