@@ -246,4 +246,4 @@ def test_all_tables_of_a_schema_have_one_room() -> None:
     assert "together can have 33,554,432 combinations of codes, and this rule's does not fit any more" in message
     flags = [{"name": f"q{place}", "type": "boolean"} for place in range(42)]
     rules = [{"never": {f"q{place + first}": True for place in range(21)}} for first in range(21)]
-    assert list(faults_of(flags, rules)) == ["/margent/rules/16"]
+    assert list(faults_of(flags, rules)) == ["/margent/rules/15"]

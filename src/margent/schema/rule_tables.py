@@ -12,7 +12,7 @@ import numpy as np
 from margent.errors import Fault
 from margent.schema.allowed import MOST_CELLS, MOST_COLUMNS, MOST_TOGETHER, Factor, Room, Truth, cells_of, factor_of
 from margent.schema.bins import bin_of
-from margent.schema.boxes import boxes_of
+from margent.schema.boxes import kept_boxes
 from margent.schema.layout import Layout
 from margent.schema.positions import declared_scalar, scalar_position
 from margent.schema.rule_conditions import code_of_value, truth
@@ -93,7 +93,7 @@ class Tables:
         if len(names) > MOST_CONDITIONS:
             self.faults.append(too_many_columns(placed.pointer, len(names), MOST_CONDITIONS))
             return
-        if not self.room.take(2 ** len(names), placed.pointer):
+        if not self.room.take(2 ** len(names) + sum(own.size for own in met.values()), placed.pointer):
             return
         allowed = np.ones((2,) * len(names), dtype=np.bool_)
         allowed[(1,) * len(names)] = False
@@ -117,6 +117,7 @@ class Tables:
         wide = is_wide(target)
         pointer = step(placed.pointer, "mapping")
         before = len(self.faults)
+        done: dict[tuple[tuple[int, int], ...], tuple[int, int]] = {}
         for line, cells in enumerate(rule.mapping):
             here = step(pointer, line)
             keys = self._line_codes(given, cells[:-1], here)
@@ -125,6 +126,12 @@ class Tables:
             code, value = self._target(target, cells[-1], here, wide)
             if code is None:
                 continue
+            key = tuple((own[0], len(own)) for own in keys)
+            if key in done:
+                if done[key] != (code, value):
+                    self.faults.append(Fault(here, "maps values that another line maps to something else"))
+                continue
+            done[key] = code, value
             index = np.ix_(*keys)
             if ((codes[index] >= 0) & ((codes[index] != code) | (values[index] != value))).any():
                 self.faults.append(Fault(here, "maps values that another line maps to something else"))
@@ -209,7 +216,7 @@ def _grid_value(layout: Layout, cell: Any, pointer: str, faults: list[Fault]) ->
     except ValueError as error:
         faults.append(Fault(pointer, f"field {name!r}: {error}"))
         return None, 0
-    boxes, cuts = boxes_of(layout), layout.cuts
+    boxes, cuts = kept_boxes(layout), layout.cuts
     assert cuts is not None
     index = boxes.grid.floor(position)
     code = bin_of(cuts, position)
@@ -222,7 +229,7 @@ def _grid_value(layout: Layout, cell: Any, pointer: str, faults: list[Fault]) ->
 
 def is_wide(layout: Layout) -> bool:
     """Whether some code of a column stands for several values."""
-    return layout.field.type not in ("string", "boolean") and boxes_of(layout).wide
+    return layout.field.type not in ("string", "boolean") and kept_boxes(layout).wide
 
 
 def too_large(pointer: str, layouts: Sequence[Layout]) -> Fault:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from margent.errors import Fault
 from margent.schema.allowed import MOST_CELLS, MOST_COLUMNS, Factor, Room, cells_of, factor_of
-from margent.schema.boxes import Boxes, boxes_of
+from margent.schema.boxes import Boxes, kept_boxes
 from margent.schema.labels import scalar_text
 from margent.schema.layout import Layout, listed_values
 from margent.schema.parts import NUMERIC
@@ -55,7 +55,7 @@ def value_faults(placed: Placed, layouts: Mapping[str, Layout]) -> list[Fault]:
     if kinds[names[0]] in ("string", "boolean"):
         return []
     faults = []
-    axes = _axes([boxes_of(layouts[name]) for name in names], [layouts[name] for name in names])
+    axes = _axes([kept_boxes(layouts[name]) for name in names], [layouts[name] for name in names])
     if axes is None:
         return [Fault(placed.pointer, "its columns hold values too large to be compared in 64 bits; narrow the bounds")]
     for name, axis in zip(names, axes, strict=True):
@@ -115,14 +115,16 @@ def equal_tables(placed: Placed, layouts: Mapping[str, Layout], room: Room) -> t
             keys = [[scalar_text(item.value) for item in listed_values(own.field) or ()] for own in (left, right)]
             table[: left.values, : right.values] = np.array(keys[0])[:, None] == np.array(keys[1])[None, :]
         else:
-            axes = _axes([boxes_of(left), boxes_of(right)], [left, right])
+            axes = _axes([kept_boxes(left), kept_boxes(right)], [left, right])
             assert axes is not None
             lows, highs = ([getattr(axis, end)[axis.present] for axis in axes] for end in ("low", "high"))
             meets = (lows[0][:, None] <= highs[1][None, :]) & (lows[1][None, :] <= highs[0][:, None])
             table[: left.values, : right.values] = meets
+        twins: dict[tuple[str, str], list[int]] = {}
+        for twin in range(right.values, right.size):
+            twins.setdefault(_literal(right, twin), []).append(twin)
         for code in range(left.values, left.size):
-            for twin in range(right.values, right.size):
-                table[code, twin] = _literal(left, code) == _literal(right, twin)
+            table[code, twins.get(_literal(left, code), [])] = True
         factors.append(factor_of((placed.place,), (one, other), table))
     return factors, faults
 
@@ -164,7 +166,7 @@ def joints(
         if len(names) > MOST_COLUMNS:
             faults.append(too_many_columns(members[-1].pointer, len(names), MOST_COLUMNS))
             continue
-        axes = _axes([boxes_of(layouts[name]) for name in names], [layouts[name] for name in names])
+        axes = _axes([kept_boxes(layouts[name]) for name in names], [layouts[name] for name in names])
         if axes is None:
             faults.append(
                 Fault(members[-1].pointer, "links columns with values too large to compare; narrow the bounds")
