@@ -47,8 +47,14 @@ class Fault:
         return f"{place or '/'}: {self.message}"
 
 
+MOST_SHOWN = 100
+"""Faults that the text of one error lists; a damaged file can have a hundred thousand."""
+MOST_LETTERS = 2_000
+"""Letters that the text of one error spends on a fault; a name in a file can have a million."""
+
+
 class SchemaError(MargentError):
-    """A schema, or a table's header against it, has one or more faults; all of them are listed at once."""
+    """A schema, or a table's header against it, has one or more faults: ``faults`` are all, the text lists 100."""
 
     exit_code = 3
 
@@ -56,7 +62,16 @@ class SchemaError(MargentError):
         self.faults = tuple(faults)
         count = len(self.faults)
         heading = f"{subject} has {count} fault{'s' if count != 1 else ''}:"
-        super().__init__("\n".join([heading, *(f"  {fault}" for fault in self.faults)]))
+        lines = [f"  {_shortened(str(fault))}" for fault in self.faults[:MOST_SHOWN]]
+        if count > MOST_SHOWN:
+            lines.append(f"  and {count - MOST_SHOWN:,} more; correct these first")
+        super().__init__("\n".join([heading, *lines]))
+
+
+def _shortened(text: str) -> str:
+    """A long text without its middle: it begins with the place and ends with the next step."""
+    half = MOST_LETTERS // 2
+    return text if len(text) <= MOST_LETTERS else f"{text[:half]} ... {text[-half:]}"
 
 
 class TableError(MargentError):

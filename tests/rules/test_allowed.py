@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -186,3 +186,64 @@ def test_tables_above_the_cap_are_refused_with_their_size() -> None:
     message = faults_of(wide, [{"sum": ["a", "b"], "equals": "c"}])["/margent/rules/0"]
     assert "501 ('a') x 501 ('b') x 501 ('c') = 125,751,501" in message
     assert "fewer bins" in message
+
+
+def chain(columns: int, *, required: bool = True, bins: int = 1) -> tuple[list[dict[str, Any]], list[str]]:
+    names = [f"x{place}" for place in range(columns)]
+    fields = [
+        {
+            "name": name,
+            "type": "integer",
+            "constraints": {"minimum": 0, "maximum": 999, "required": required},
+            "margent": {"bins": bins},
+        }
+        for name in names
+    ]
+    return fields, names
+
+
+def test_rules_over_more_columns_than_a_table_can_have_are_refused() -> None:
+    fields, names = chain(65)
+    fields.append(STATUS)
+    pairs = [{"order": [one, other], "strict": True} for one, other in pairwise(names)]
+    mapping = [[*[None] * 64, 0]]
+    for rules in (
+        [{"order": names, "strict": True}],
+        [{"order": names}],
+        [{"sum": names[1:], "equals": names[0]}],
+        [{"equal": names}],
+        pairs,
+        [{"determines": names[1:], "column": names[0], "mapping": mapping}],
+    ):
+        message = faults_of(fields, rules)[f"/margent/rules/{len(rules) - 1}"]
+        assert message == "links 65 columns at once, and one table can have 64; split the rule into smaller ones"
+    conditions = {name: {"atMost": 999} for name in names[:23]}
+    assert (
+        "links 23 columns at once, and one table can have 22"
+        in faults_of(fields, [{"never": conditions}])["/margent/rules/0"]
+    )
+    # What follows takes a table for each column, and texts one for each pair.
+    schema_from_json(document(fields, [{"if": {"status": "never"}, "then": {name: {"atMost": 999} for name in names}}]))
+    texts = [STATUS | {"name": f"t{place}"} for place in range(70)]
+    schema_from_json(document(texts, [{"equal": [field["name"] for field in texts]}]))
+
+
+def test_chains_of_as_many_columns_as_can_be_are_narrowed_to_their_end() -> None:
+    fields, names = chain(64)
+    pairs = [{"order": [one, other], "strict": True} for one, other in pairwise(names)]
+    for rules in ([{"order": names, "strict": True}], pairs, pairs[::-1]):
+        for last, good in ((63, True), (62, False)):
+            fields[-1]["constraints"]["maximum"] = last
+            if good:
+                schema_from_json(document(fields, rules))
+            else:
+                assert faults_of(fields, rules)
+
+
+def test_all_tables_of_a_schema_have_one_room() -> None:
+    fields, names = chain(21, required=False)
+    message = faults_of(fields, [{"order": names, "strict": True}])["/margent/rules/0"]
+    assert "together can have 33,554,432 combinations of codes, and this rule's does not fit any more" in message
+    flags = [{"name": f"q{place}", "type": "boolean"} for place in range(42)]
+    rules = [{"never": {f"q{place + first}": True for place in range(21)}} for first in range(21)]
+    assert list(faults_of(flags, rules)) == ["/margent/rules/15"]

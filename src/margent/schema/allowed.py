@@ -19,6 +19,10 @@ Integers = NDArray[np.int64]
 
 MOST_CELLS = 2**22
 """Combinations of codes that one table of allowed ones may have."""
+MOST_COLUMNS = 64
+"""Columns that one table may have: the axes of an array, and what `rule_systems` narrows to its end in its rounds."""
+MOST_TOGETHER = 2**25
+"""Combinations of all tables of a schema; those of orderings, sums and equalities count once for each link."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,23 @@ def factor_of(rules: Sequence[int], columns: Sequence[str], table: Truth) -> Fac
 def cells_of(shape: Sequence[int]) -> int:
     """How many combinations there are, as an exact integer."""
     return math.prod(int(size) for size in shape)
+
+
+class Room:
+    """How many combinations the tables of a schema may still have; ``refused`` is the first rule that found too few."""
+
+    def __init__(self) -> None:
+        """Room for `MOST_TOGETHER`."""
+        self.left = MOST_TOGETHER
+        self.refused: str | None = None
+
+    def take(self, combinations: int, pointer: str) -> bool:
+        """Take room for a table of the rule at ``pointer``; False where there is not enough."""
+        if combinations > self.left:
+            self.refused = self.refused or pointer
+            return False
+        self.left -= combinations
+        return True
 
 
 @dataclass(frozen=True, eq=False)

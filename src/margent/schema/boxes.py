@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from margent.schema.bins import Grid
 from margent.schema.codec_bins import listed_grid
@@ -29,10 +33,23 @@ class Boxes:
         """Where a grid value stands on the axis."""
         return self.grid.anchor + index * self.grid.unit
 
+    @cached_property
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``low`` and ``high`` as arrays."""
+        return np.array(self.low, dtype=np.int64), np.array(self.high, dtype=np.int64)
+
     @property
     def wide(self) -> bool:
         """Whether some code stands for more than one value."""
         return self.low != self.high
+
+
+def kept_boxes(layout: Layout) -> Boxes:
+    """`boxes_of` a layout that is asked often, kept with it: a thousand rules speak of the same columns."""
+    found: Boxes | None = layout.__dict__.get("boxes")
+    if found is None:
+        found = layout.__dict__["boxes"] = boxes_of(layout)
+    return found
 
 
 def boxes_of(layout: Layout) -> Boxes:

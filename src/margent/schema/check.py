@@ -21,6 +21,8 @@ from margent.schema.quantile_grid import gridded
 if TYPE_CHECKING:
     from margent.schema.fields import Schema
 
+MOST_TOKENS = 250_000
+"""Missing tokens of the table, counted once for each column in which they are looked for."""
 MOST_SIZES = 1000
 """Rows of a person up to which a table of persons by their number of rows makes sense."""
 
@@ -32,10 +34,18 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
     """
     faults = list(_name_faults(fields))
     faults += _repeated([token.text for token in missing], "/missingValues", "missing token")
+    everywhere = sum(len(missing) for _, field in fields if field.missing is None and field.role == "model")
+    if everywhere > max(MOST_TOKENS, len(missing)):
+        message = (
+            f"{len(missing):,} missing tokens of every column are {everywhere:,} in all, and at most {MOST_TOKENS:,} "
+            "are possible; list those of single columns there"
+        )
+        return [*faults, Fault("/missingValues", message)]
+    by_name = {field.name: field for _, field in fields}
     for pointer, field in fields:
         tokens = missing if field.missing is None else field.missing
         faults += field_faults(field, pointer, tokens)
-        faults += reference_faults(field, pointer, [other for _, other in fields])
+        faults += reference_faults(field, pointer, by_name)
     if fields and all(field.role == "drop" for _, field in fields):
         faults.append(Fault("/fields", "every field has role drop, so that nothing would be written; keep one"))
     person: str | None = getattr(unit, "field", None)
@@ -186,9 +196,11 @@ def _spelled(spike: Scalar, field: Field) -> str:
 
 
 def _repeated(texts: Sequence[str], pointer: str, what: str) -> Iterator[Fault]:
+    seen: set[str] = set()
     for place, text in enumerate(texts):
-        if text in texts[:place]:
+        if text in seen:
             yield Fault(f"{pointer}/{place}", f"the {what} {text!r} is listed twice; keep one")
+        seen.add(text)
 
 
 def _has_quantiles(field: Field) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from margent.errors import Fault
@@ -44,12 +44,16 @@ def drawing_faults(field: Field) -> Iterator[Fault]:
             yield Fault(where, f"{spike} has more than the {field.decimals} decimals that are written")
 
 
-def reference_faults(field: Field, pointer: str, fields: Sequence[Field]) -> Iterator[Fault]:
-    """What is wrong with a date that is relative to another of ``fields``."""
+MOST_BASES = 16
+"""Dates that may stand one on the other."""
+
+
+def reference_faults(field: Field, pointer: str, by_name: Mapping[str, Field]) -> Iterator[Fault]:
+    """What is wrong with a date that is relative to another of the fields ``by_name``."""
     other = field.relative_to
     if other is None or field.role != "model":
         return
-    where, by_name = f"{pointer}/margent/relativeTo", {each.name: each for each in fields}
+    where = f"{pointer}/margent/relativeTo"
 
     def fault(key: str, message: str) -> Fault:
         return Fault(where + key, f"field {field.name!r}: {message}")
@@ -73,8 +77,8 @@ def reference_faults(field: Field, pointer: str, fields: Sequence[Field]) -> Ite
         return
     if field.required and base.nullable:
         yield fault("/field", f"where {other.field!r} is missing there is no date; make that required, or this not")
-    if _in_circle(field, by_name):
-        yield fault("/field", "leads back to itself; one date must stand alone")
+    if (found := _chain_fault(field, by_name)) is not None:
+        yield fault("/field", found)
         return
     if _all_bounded(base, by_name):
         try:
@@ -83,14 +87,17 @@ def reference_faults(field: Field, pointer: str, fields: Sequence[Field]) -> Ite
             yield fault("", str(error))
 
 
-def _in_circle(field: Field, by_name: Mapping[str, Field]) -> bool:
+def _chain_fault(field: Field, by_name: Mapping[str, Field]) -> str | None:
+    """Why the dates that a date stands on, one after the other, cannot be followed to one that stands alone."""
     seen: set[str] = set()
     while field.relative_to is not None and field.relative_to.field in by_name:
         if field.name in seen:
-            return True
+            return "leads back to itself; one date must stand alone"
+        if len(seen) == MOST_BASES:
+            return f"follows more than {MOST_BASES} dates, one relative to the next; make it relative to an earlier one"
         seen.add(field.name)
         field = by_name[field.relative_to.field]
-    return False
+    return None
 
 
 def _all_bounded(field: Field, by_name: Mapping[str, Field]) -> bool:

@@ -138,9 +138,10 @@ def list_faults(field: Field) -> Iterator[Fault]:
     """What is wrong with the closed list and the special codes' sizes; pointers are relative to the field."""
     if field.listed is not None:
         yield from _listed_faults(field, field.listed)
+    readable = field.type in NUMERIC and bool(field.special) and not list(spelling_faults(field))
     for place, special in enumerate(field.special):
         pointer, position = f"/margent/special/{place}", None
-        if field.type in NUMERIC and not list(spelling_faults(field)):
+        if readable:
             position = cell_position(field.type, special.text, field.spelling, None)
         limits = INT64 if field.type != "number" else (-(10**FLOAT_DIGITS), 10**FLOAT_DIGITS)
         if position is not None and not limits[0] <= position <= limits[1]:

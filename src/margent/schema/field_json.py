@@ -55,6 +55,8 @@ HONORED = (
     "bareNumber",
     "margent",
 )
+MOST_NAME = 1_000
+"""Letters of a column's name."""
 CARRIED = ("title", "description", "rdfType", "example")
 CONSTRAINTS = ("minimum", "maximum", "required", "enum")
 CARRIED_CONSTRAINTS = ("pattern", "unique")
@@ -83,7 +85,8 @@ def read_field(raw: Any, pointer: str, faults: list[Fault], folder: Path | None)
     ``folder`` is where the schema file lies: the only place that a file of categories is looked for.
     """
     name = raw.get("name") if isinstance(raw, Mapping) else None
-    subject = f"field {name!r}" if isinstance(name, str) else ""
+    # A longer name is refused, and would be written out in every other fault.
+    subject = f"field {name!r}" if isinstance(name, str) and len(name) <= MOST_NAME else ""
     top = Members(raw, pointer, faults, subject)
     return _FieldReader(top, folder, subject).read() if top.sound else None
 
@@ -150,7 +153,10 @@ class _FieldReader:
     def _name(self) -> str:
         if "name" not in self.top:
             self.top.fault(None, "needs a name: the column's name in the table, letter by letter")
-        return self.top.text("name") or ""
+        name = self.top.text("name") or ""
+        if len(name) > MOST_NAME:
+            self.top.fault("name", f"has {len(name):,} letters; a name has at most {MOST_NAME:,}")
+        return name
 
     def _kind(self) -> FieldType | None:
         known = ", ".join(FIELD_TYPES)

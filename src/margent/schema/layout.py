@@ -142,9 +142,10 @@ def layout_of(field: Field, tokens: Sequence[MissingToken]) -> Layout:
     for code, one in enumerate(field.special, start=values):
         texts[one.text] = code
     first_missing = values + len(special)
+    declared = set(tokens)
     for code, cell in enumerate(cells, start=first_missing):
         # A nullable field that declares no tokens reads none: an empty text is then like any unreadable one.
-        texts |= {token.text: code for token in cell if token in tokens}
+        texts |= {token.text: code for token in cell if token in declared}
     points |= {position: texts[text] for text, position in apart.items()}
     points |= {position: values + len(field.special) + place for place, position in enumerate(spikes)}
 

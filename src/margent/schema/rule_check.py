@@ -1,137 +1,60 @@
-"""Contradictions among rules, found from the schema alone: by arc consistency, and by search where that is not enough.
-
-Source: generalized arc consistency (Mackworth 1977) maintained in a depth-first search (Sabin and Freuder 1994).
-"""
+"""Contradictions among rules, found from the schema alone (`rule_search`), and the rules that make them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from margent.errors import Fault
 from margent.schema.allowed import Factor, Truth
+from margent.schema.rule_search import Domains, UndecidedError, Work, narrowed, refuted, solution
 from margent.schema.rule_tables import Placed
 from margent.schema.rules import Equal, Order, Sum, columns_of_rule
 
-MOST_NODES = 20_000
-"""Nodes of one search; rules that it does not settle are refused."""
 MOST_FAULTS = 20
-
-Domains = dict[str, Truth]
-
-
-class UndecidedError(Exception):
-    """A search that came to its limit."""
-
-
-def narrowed(factors: Sequence[Factor], domains: Mapping[str, Truth]) -> Domains | None:
-    """The codes that every rule, by itself, leaves something to go with; None where a column has none left.
-
-    Shapes: one entry a code in each of ``domains``.
-
-    >>> same = Factor((0,), ("a", "b"), (np.array([0, 1]), np.array([0, 1])), np.eye(2, dtype=bool))
-    >>> found = narrowed([same], {"a": np.array([True, False]), "b": np.array([True, True])})
-    >>> found["b"].tolist()
-    [True, False]
-    """
-    left = dict(domains)
-    if any(not own.any() for own in left.values()):
-        return None
-    holding: dict[str, list[int]] = {}
-    for number, factor in enumerate(factors):
-        for name in factor.columns:
-            holding.setdefault(name, []).append(number)
-    todo = dict.fromkeys(range(len(factors)))
-    while todo:
-        number = next(iter(todo))
-        del todo[number]
-        factor = factors[number]
-        present = []
-        for axis, name in enumerate(factor.columns):
-            own = np.zeros(factor.allowed.shape[axis], dtype=np.bool_)
-            own[factor.classes[axis][left[name]]] = True
-            present.append(own)
-        table = factor.allowed
-        for axis, own in enumerate(present):
-            table = table & own.reshape([-1 if other == axis else 1 for other in range(table.ndim)])
-        for axis, name in enumerate(factor.columns):
-            others = tuple(other for other in range(table.ndim) if other != axis)
-            supported = table.any(axis=others)
-            if (present[axis] & ~supported).any():
-                kept = left[name] & supported[factor.classes[axis]]
-                if not kept.any():
-                    return None
-                left[name] = kept
-                todo |= dict.fromkeys(other for other in holding[name] if other != number)
-    return left
-
-
-def solution(
-    factors: Sequence[Factor],
-    domains: Mapping[str, Truth],
-    preferred: Mapping[str, int] | None = None,
-) -> dict[str, int] | None:
-    """One row of codes that obeys every rule, with the ``preferred`` codes where they are tried first; or None.
-
-    Raises: UndecidedError after `MOST_NODES` nodes.
-    """
-    first = narrowed(factors, domains)
-    if first is None:
-        return None
-    stack, nodes = [first], 0
-    while stack:
-        left = stack.pop()
-        nodes += 1
-        if nodes > MOST_NODES:
-            raise UndecidedError
-        open_columns = [name for name, own in left.items() if int(own.sum()) > 1]
-        if not open_columns:
-            return {name: int(own.argmax()) for name, own in left.items()}
-        wanted = preferred or {}
-        name = min(
-            open_columns, key=lambda each: (each not in wanted or not left[each][wanted[each]], left[each].sum())
-        )
-        code = int(left[name].argmax())
-        if name in wanted and left[name][wanted[name]]:
-            code = wanted[name]
-        one = np.zeros_like(left[name])
-        one[code] = True
-        # Tried last first: the rest of the codes waits below.
-        for own in (left[name] & ~one, one):
-            tried = narrowed(factors, left | {name: own})
-            if tried is not None:
-                stack.append(tried)
-    return None
+MOST_NAMED = 20
+"""Rules that a fault names one by one."""
 
 
 def possible_codes(factors: Sequence[Factor], domains: Mapping[str, Truth]) -> Domains:
-    """The codes that no rule excludes by arc consistency, column by column."""
-    found = narrowed(factors, domains)
+    """The codes that no rule excludes by arc consistency, column by column; all, where that is too much work."""
+    try:
+        found = narrowed(factors, domains)
+    except UndecidedError:
+        return dict(domains)
     assert found is not None
     return found
 
 
 def contradictions(
-    rules: Sequence[Placed], factors: Sequence[Factor], domains: Mapping[str, Truth], values: Mapping[str, int]
+    rules: Sequence[Placed],
+    factors: Sequence[Factor],
+    domains: Mapping[str, Truth],
+    values: Mapping[str, int],
+    work: Work | None = None,
 ) -> tuple[list[Fault], dict[str, int]]:
-    """Every smallest set of rules (of each kind of contradiction) that cannot hold together, and else a row that obeys.
+    """A smallest set of rules for each contradiction among them (of each kind), and else a row that obeys all rules.
 
     Contradictory are rules that no row obeys, rules that leave a column no value but missing cells and special codes,
-    and orderings, sums and equalities that can only hold because a cell is missing.
+    and orderings, sums and equalities that can only hold because a cell is missing. All searches together have
+    ``work``: what was found until it is used up is told, with sets that may not be smallest.
 
     Shapes: ``values[name]`` is the number of a column's value codes, which come first.
     """
-    faults: list[Fault] = []
+    work = work or Work()
     pointers = {placed.place: placed.pointer for placed in rules}
+    faults: list[Fault] = []
+    row: dict[str, int] | None = None
     try:
         removed: set[int] = set()
         while len(faults) < MOST_FAULTS:
-            kept = [factor for factor in factors if not removed & set(factor.rules)]
-            if solution(kept, domains) is not None:
+            kept = _without(factors, removed)
+            row = solution(kept, domains, work=work)
+            if row is not None:
                 break
-            core = _core(kept, domains)
-            faults.append(_fault(core, pointers, "no row can obey"))
+            core, smallest = _core(kept, domains, work)
+            faults.append(_fault(core, smallest, pointers, "no row can obey"))
             removed.add(core[-1])
         goals: list[tuple[tuple[str, ...], str]] = [
             ((name,), f"no value of {name!r} is left by") for name in domains if values[name]
@@ -139,41 +62,95 @@ def contradictions(
         for placed in rules:
             if isinstance(placed.rule, Order | Sum | Equal):
                 goals.append((columns_of_rule(placed.rule), "unless a cell is missing, no row can obey"))
+        known = [] if row is None else [row]
         for names, words in goals:
-            kept = [factor for factor in factors if not removed & set(factor.rules)]
+            if any(all(own[name] < values[name] for name in names) for own in known):
+                continue
             wanted = dict(domains)
             for name in names:
                 wanted[name] = domains[name] & (np.arange(domains[name].size) < values[name])
-            if all(own.any() for own in wanted.values()) and solution(kept, wanted) is None:
-                core = _core(kept, wanted)
-                faults.append(_fault(core, pointers, words))
-                removed.add(core[-1])
-        if faults:
-            return sorted(faults, key=lambda fault: int(fault.pointer.rsplit("/", 1)[1])), {}
-        witness = solution(factors, domains)
+            if not all(own.any() for own in wanted.values()):
+                continue
+            kept = _without(factors, removed)
+            found = solution(kept, wanted, work=work)
+            if found is not None:
+                known.append(found)
+                continue
+            core, smallest = _core(kept, wanted, work)
+            faults.append(_fault(core, smallest, pointers, words))
+            removed.add(core[-1])
     except UndecidedError:
-        message = "it could not be decided whether any row obeys all rules; use fewer rules, or rules on fewer columns"
-        return [Fault("/margent/rules", message)], {}
-    assert witness is not None
-    return [], witness
+        if not faults:
+            message = (
+                "it could not be decided whether any row obeys all rules; use fewer rules, or rules on fewer columns"
+            )
+            return [Fault("/margent/rules", message)], {}
+    if faults:
+        return sorted(faults, key=lambda fault: int(fault.pointer.rsplit("/", 1)[1])), {}
+    assert row is not None
+    return [], row
 
 
-def _core(factors: Sequence[Factor], domains: Mapping[str, Truth]) -> list[int]:
-    """A smallest set of rules that cannot hold together: none can be left out. Places in the schema, ascending.
+def _without(factors: Sequence[Factor], removed: set[int]) -> list[Factor]:
+    """The tables of no removed rule: rules that share a table are left out together."""
+    return [factor for factor in factors if removed.isdisjoint(factor.rules)]
 
-    Rules that share a table, because their values are drawn together, are left out together.
+
+def _core(factors: Sequence[Factor], domains: Mapping[str, Truth], work: Work) -> tuple[list[int], bool]:
+    """Rules that cannot hold together, ascending places in the schema; and whether none of them can be left out.
+
+    Rules are left out from the first on, many at once where that goes well, so that a few of a thousand are found soon.
     """
-    places = sorted({place for factor in factors for place in factor.rules})
-    needed = set(places)
-    for place in places:
-        fewer = [factor for factor in factors if set(factor.rules) <= needed - {place}]
-        if solution(fewer, domains) is None:
-            needed.discard(place)
+    needed = sorted({place for factor in factors for place in factor.rules})
+    try:
+        if refuted(factors, domains, work):
+            needed = _fewer(factors, needed, lambda kept: refuted(kept, domains, work))
+        needed = _fewer(factors, needed, lambda kept: solution(kept, domains, work=work) is None)
+    except _StoppedError as stopped:
+        return stopped.needed, False
+    except UndecidedError:
+        return needed, False
+    return needed, True
+
+
+class _StoppedError(Exception):
+    """No work is left; ``needed`` are the rules that were not left out until then."""
+
+    def __init__(self, needed: list[int]) -> None:
+        super().__init__()
+        self.needed = needed
+
+
+def _fewer(
+    factors: Sequence[Factor], places: Sequence[int], contradictory: Callable[[list[Factor]], bool]
+) -> list[int]:
+    """Those of the rules at ``places`` that are left when as many as can be are left out, from the first on."""
+    everything = {place for factor in factors for place in factor.rules}
+    needed, start, size = set(places), 0, len(places)
+    while start < len(places):
+        few = set(places[start : start + size])
+        try:
+            left_out = contradictory(_without(factors, everything - needed | few))
+        except UndecidedError:
+            raise _StoppedError(sorted(needed)) from None
+        if left_out:
+            needed -= few
+            start, size = start + size, size * 2
+        elif size > 1:
+            size //= 2
+        else:
+            start += 1
     return sorted(needed)
 
 
-def _fault(core: Sequence[int], pointers: Mapping[int, str], words: str) -> Fault:
+def _fault(core: Sequence[int], smallest: bool, pointers: Mapping[int, str], words: str) -> Fault:
     """The fault at the last rule of a contradictory set, which names the others."""
     others = [pointers[place] for place in core[:-1]]
-    together = f"this rule and {', '.join(others)} together" if others else "this rule"
-    return Fault(pointers[core[-1]], f"{words} {together}; correct the rule, or the values and bounds of its columns")
+    named = ", ".join(others[:MOST_NAMED])
+    if len(others) > MOST_NAMED:
+        named += f" and {len(others) - MOST_NAMED:,} more"
+    together = f"this rule and {named} together" if others else "this rule"
+    perhaps = "" if smallest else " (fewer of them may do)"
+    return Fault(
+        pointers[core[-1]], f"{words} {together}{perhaps}; correct the rule, or the values and bounds of its columns"
+    )

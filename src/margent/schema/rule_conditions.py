@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import Fault
-from margent.schema.boxes import boxes_of
-from margent.schema.labels import code_labels, scalar_text
+from margent.schema.boxes import Boxes, kept_boxes
+from margent.schema.labels import code_labels
 from margent.schema.layout import Layout, listed_values
-from margent.schema.parts import ListedValue, Scalar
+from margent.schema.parts import Scalar
 from margent.schema.positions import Position, declared_scalar, scalar_position
 from margent.schema.strict_json import Members, kind_of, step
 
@@ -144,13 +145,14 @@ def code_of_value(value: Any, layout: Layout, pointer: str, faults: list[Fault])
         kind = kind_of(value)
         faults.append(Fault(pointer, f"{kind} here is no value of {layout.field.name!r}; name one that the field has"))
         return None
-    boxes = boxes_of(layout)
-    for code, (low, high) in enumerate(zip(boxes.low, boxes.high, strict=True)):
-        if boxes.position(low) <= position <= boxes.position(high):
-            if low == high and boxes.position(low) == position:
-                return code
-            faults.append(_cut(layout, code, pointer, "a value"))
-            return None
+    boxes = kept_boxes(layout)
+    # A field with a list has answered above: what is left are bins, whose boxes stand in order.
+    code = bisect_right(boxes.low, boxes.grid.floor(position)) - 1
+    if code >= 0 and boxes.position(boxes.low[code]) <= position <= boxes.position(boxes.high[code]):
+        if boxes.low[code] == boxes.high[code]:
+            return code
+        faults.append(_cut(layout, code, pointer, "a value"))
+        return None
     faults.append(Fault(pointer, f"no value of {layout.field.name!r} is that one; it lies outside the field's bounds"))
     return None
 
@@ -162,9 +164,8 @@ def _declared(value: Any, layout: Layout) -> tuple[Position | None, int | None]:
         scalar: Scalar = declared_scalar(field.type, value, field.spelling)
     except ValueError:
         return None, None
-    listed = listed_values(field)
-    if listed is not None:
-        return None, next((code for code, item in enumerate(listed) if _same(item, scalar)), None)
+    if listed_values(field) is not None:
+        return None, _codes_of_list(layout).get((type(scalar), scalar))
     try:
         position = scalar_position(field.type, scalar, field.time_zone)
     except ValueError:
@@ -172,8 +173,14 @@ def _declared(value: Any, layout: Layout) -> tuple[Position | None, int | None]:
     return position, layout.points.get(position)
 
 
-def _same(item: ListedValue, scalar: Scalar) -> bool:
-    return type(item.value) is type(scalar) and item.value == scalar
+def _codes_of_list(layout: Layout) -> Mapping[tuple[type, Scalar], int]:
+    """The first code of each listed value, kept with the layout."""
+    found: dict[tuple[type, Scalar], int] | None = layout.__dict__.get("codes_of_list")
+    if found is None:
+        found = layout.__dict__["codes_of_list"] = {}
+        for code, item in enumerate(listed_values(layout.field) or ()):
+            found.setdefault((type(item.value), item.value), code)
+    return found
 
 
 def _within(condition: Within, layout: Layout, pointer: str, faults: list[Fault]) -> Truth | None:
@@ -184,7 +191,7 @@ def _within(condition: Within, layout: Layout, pointer: str, faults: list[Fault]
         faults.append(Fault(pointer, f"{field.name!r} is true or false: it has no range"))
         return None
     result = np.arange(layout.size) < layout.values
-    boxes, sound = boxes_of(layout), True
+    boxes, sound = kept_boxes(layout), True
     for bound, raw in condition.bounds:
         place = step(pointer, bound)
         try:
@@ -194,22 +201,22 @@ def _within(condition: Within, layout: Layout, pointer: str, faults: list[Fault]
             faults.append(Fault(place, f"field {field.name!r}: {error}"))
             sound = False
             continue
-        for code in range(layout.values):
-            ends = [_meets(bound, boxes.position(end), edge) for end in (boxes.low[code], boxes.high[code])]
-            if ends[0] != ends[1]:
-                faults.append(_cut(layout, code, place, "the bound"))
-                sound = False
-            result[code] &= ends[0]
+        low, high = _meeting(bound, boxes, edge)
+        for code in np.flatnonzero(low != high).tolist():
+            faults.append(_cut(layout, code, place, "the bound"))
+            sound = False
+        result[: layout.values] &= low
     return result if sound else None
 
 
-def _meets(bound: str, position: Position, edge: Position) -> bool:
-    return {
-        "below": position < edge,
-        "atMost": position <= edge,
-        "above": position > edge,
-        "atLeast": position >= edge,
-    }[bound]
+def _meeting(bound: str, boxes: Boxes, edge: Position) -> tuple[Truth, Truth]:
+    """Which codes have a low end, and which a high one, that meets a bound."""
+    index = boxes.grid.floor(edge)
+    # From here on all indices meet "atLeast", or none of them "below"; for the two others, one that is the edge counts.
+    first = index + (bound in ("above", "atMost") or boxes.position(index) != edge)
+    first = max(min(first, 2**63 - 1), -(2**63))
+    low, high = (ends >= first for ends in boxes.ends)
+    return (low, high) if bound in ("above", "atLeast") else (~low, ~high)
 
 
 def _within_list(condition: Within, layout: Layout, pointer: str, faults: list[Fault]) -> Truth | None:
@@ -218,18 +225,22 @@ def _within_list(condition: Within, layout: Layout, pointer: str, faults: list[F
     if not field.ordered:
         faults.append(Fault(pointer, f"{field.name!r} is no ordered list; give the values, or categoriesOrdered"))
         return None
-    texts = [scalar_text(item.value) for item in field.listed or ()]
+    places = np.arange(layout.values)
     for bound, raw in condition.bounds:
-        if raw not in texts:
+        edge = _codes_of_list(layout).get((type(raw), raw)) if isinstance(raw, str) else None
+        if edge is None:
             faults.append(Fault(step(pointer, bound), f"is no value of the list of {field.name!r}"))
             return None
-        edge = texts.index(raw)
-        result[: layout.values] &= np.array([_meets(bound, place, edge) for place in range(layout.values)])
+        beyond = places >= edge + (bound in ("above", "atMost"))
+        result[: layout.values] &= beyond if bound in ("above", "atLeast") else ~beyond
     return result
 
 
 def _cut(layout: Layout, code: int, pointer: str, what: str) -> Fault:
-    label = code_labels(layout)[code]
+    labels: tuple[str, ...] | None = layout.__dict__.get("labels")
+    if labels is None:
+        labels = layout.__dict__["labels"] = code_labels(layout)
+    label = labels[code]
     return Fault(
         pointer,
         f"{what} lies inside the bin {label!r} of {layout.field.name!r}, which would have to obey and not to obey; "

@@ -24,7 +24,8 @@ Positions = NDArray[np.int64]
 Truth = NDArray[np.bool_]
 
 MOST_ROUNDS = 100
-"""Rounds of narrowing; boxes that are still shrinking then count as empty."""
+"""Rounds of narrowing; boxes that are still shrinking then count as empty. An end may move by one link of a chain a
+round, so that orderings and equalities over `allowed.MOST_COLUMNS` columns are narrowed to their end."""
 MOST_SEARCHES = 2_000
 """Rows searched one by one, and boxes looked at for each."""
 REJECTIONS = 12
@@ -82,6 +83,11 @@ class System:
     orders: tuple[tuple[int, int, int], ...]
     sums: tuple[tuple[tuple[int, ...], int], ...]
     equals: tuple[tuple[int, int], ...]
+
+    @property
+    def links(self) -> int:
+        """How many columns its rules link to another one, each time that they do."""
+        return len(self.orders) + len(self.equals) + sum(len(parts) for parts, _ in self.sums)
 
     @cached_property
     def loose(self) -> bool:

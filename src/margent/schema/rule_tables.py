@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from margent.errors import Fault
-from margent.schema.allowed import MOST_CELLS, Factor, Truth, cells_of, factor_of
+from margent.schema.allowed import MOST_CELLS, MOST_COLUMNS, MOST_TOGETHER, Factor, Room, Truth, cells_of, factor_of
 from margent.schema.bins import bin_of
-from margent.schema.boxes import boxes_of
+from margent.schema.boxes import kept_boxes
 from margent.schema.layout import Layout
 from margent.schema.positions import declared_scalar, scalar_position
 from margent.schema.rule_conditions import code_of_value, truth
 from margent.schema.rules import Conditions, Determines, Implication, Never, Rule
 from margent.schema.strict_json import step
+
+MOST_CONDITIONS = MOST_CELLS.bit_length() - 1
+"""Columns of conditions that one table can have: it has two lines for each."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Tables:
     factors: list[Factor] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    room: Room = field(default_factory=Room)
 
     def conditions(self, placed: Placed) -> None:
         """An implication or a forbidden combination, over codes that meet or do not meet each condition."""
@@ -86,8 +90,10 @@ class Tables:
             wanted = ~own if last_is_then and number == len(group) - 1 else own
             met[name] = met[name] & wanted if name in met else wanted
         names = tuple(met)
-        if 2 ** len(names) > MOST_CELLS:
-            self.faults.append(Fault(placed.pointer, "names too many columns at once; split it into smaller rules"))
+        if len(names) > MOST_CONDITIONS:
+            self.faults.append(too_many_columns(placed.pointer, len(names), MOST_CONDITIONS))
+            return
+        if not self.room.take(2 ** len(names) + sum(own.size for own in met.values()), placed.pointer):
             return
         allowed = np.ones((2,) * len(names), dtype=np.bool_)
         allowed[(1,) * len(names)] = False
@@ -101,6 +107,9 @@ class Tables:
         given = [self.layouts[name] for name in rule.determinants]
         target = self.layouts[rule.column]
         shape = tuple(layout.size for layout in given)
+        if len(given) + 1 > MOST_COLUMNS:
+            self.faults.append(too_many_columns(placed.pointer, len(given) + 1, MOST_COLUMNS))
+            return
         if cells_of((*shape, target.size)) > MOST_CELLS and cells_of(shape) > MOST_CELLS // 8:
             self.faults.append(too_large(placed.pointer, [*given, target]))
             return
@@ -108,6 +117,7 @@ class Tables:
         wide = is_wide(target)
         pointer = step(placed.pointer, "mapping")
         before = len(self.faults)
+        done: dict[tuple[tuple[int, int], ...], tuple[int, int]] = {}
         for line, cells in enumerate(rule.mapping):
             here = step(pointer, line)
             keys = self._line_codes(given, cells[:-1], here)
@@ -116,6 +126,12 @@ class Tables:
             code, value = self._target(target, cells[-1], here, wide)
             if code is None:
                 continue
+            key = tuple((own[0], len(own)) for own in keys)
+            if key in done:
+                if done[key] != (code, value):
+                    self.faults.append(Fault(here, "maps values that another line maps to something else"))
+                continue
+            done[key] = code, value
             index = np.ix_(*keys)
             if ((codes[index] >= 0) & ((codes[index] != code) | (values[index] != value))).any():
                 self.faults.append(Fault(here, "maps values that another line maps to something else"))
@@ -142,6 +158,8 @@ class Tables:
                 names = (*rule.determinants, rule.column)
                 self.faults.append(too_large(placed.pointer, [self.layouts[name] for name in names]))
                 return
+            if not self.room.take(images.size * size, placed.pointer):
+                return
             allowed = (images[:, None] == np.arange(size)) | (images[:, None] < 0)
             factor = factor_of((placed.place,), (*rule.determinants, rule.column), allowed)
             first = factor.classes[0][classes.reshape(-1)]
@@ -150,6 +168,8 @@ class Tables:
         if codes.size * size > MOST_CELLS:
             layouts = [self.layouts[name] for name in (*rule.determinants, rule.column)]
             self.faults.append(too_large(placed.pointer, layouts))
+            return
+        if not self.room.take(codes.size * size, placed.pointer):
             return
         allowed = (codes[..., None] == np.arange(size)) | (codes[..., None] < 0)
         self.factors.append(factor_of((placed.place,), (*rule.determinants, rule.column), allowed))
@@ -196,7 +216,7 @@ def _grid_value(layout: Layout, cell: Any, pointer: str, faults: list[Fault]) ->
     except ValueError as error:
         faults.append(Fault(pointer, f"field {name!r}: {error}"))
         return None, 0
-    boxes, cuts = boxes_of(layout), layout.cuts
+    boxes, cuts = kept_boxes(layout), layout.cuts
     assert cuts is not None
     index = boxes.grid.floor(position)
     code = bin_of(cuts, position)
@@ -209,7 +229,7 @@ def _grid_value(layout: Layout, cell: Any, pointer: str, faults: list[Fault]) ->
 
 def is_wide(layout: Layout) -> bool:
     """Whether some code of a column stands for several values."""
-    return layout.field.type not in ("string", "boolean") and boxes_of(layout).wide
+    return layout.field.type not in ("string", "boolean") and kept_boxes(layout).wide
 
 
 def too_large(pointer: str, layouts: Sequence[Layout]) -> Fault:
@@ -220,4 +240,20 @@ def too_large(pointer: str, layouts: Sequence[Layout]) -> Fault:
         pointer,
         f"links columns with {sizes} = {cells:,} combinations of codes, and at most {MOST_CELLS:,} can be kept; "
         "give these columns fewer bins or categories, or split the rule",
+    )
+
+
+def too_many_columns(pointer: str, count: int, most: int) -> Fault:
+    """The fault of a rule, or of rules that share columns, over more columns than one table can have."""
+    return Fault(
+        pointer, f"links {count:,} columns at once, and one table can have {most}; split the rule into smaller ones"
+    )
+
+
+def no_room(pointer: str) -> Fault:
+    """The fault of the rule whose table did not fit beside those of the others."""
+    return Fault(
+        pointer,
+        f"the tables of all rules together can have {MOST_TOGETHER:,} combinations of codes, and this rule's does not "
+        "fit any more; use fewer rules, rules on fewer columns, or columns of fewer bins",
     )

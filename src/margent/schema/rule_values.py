@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import Fault
-from margent.schema.allowed import MOST_CELLS, Factor, cells_of, factor_of
-from margent.schema.boxes import Boxes, boxes_of
+from margent.schema.allowed import MOST_CELLS, MOST_COLUMNS, Factor, Room, cells_of, factor_of
+from margent.schema.boxes import Boxes, kept_boxes
 from margent.schema.labels import scalar_text
 from margent.schema.layout import Layout, listed_values
 from margent.schema.parts import NUMERIC
 from margent.schema.rule_systems import Axis, System
-from margent.schema.rule_tables import Placed, is_wide, too_large
+from margent.schema.rule_tables import Placed, is_wide, too_large, too_many_columns
 from margent.schema.rules import Equal, Order, Sum, columns_of_rule
 
 FARTHEST = 2**56
@@ -55,7 +55,7 @@ def value_faults(placed: Placed, layouts: Mapping[str, Layout]) -> list[Fault]:
     if kinds[names[0]] in ("string", "boolean"):
         return []
     faults = []
-    axes = _axes([boxes_of(layouts[name]) for name in names], [layouts[name] for name in names])
+    axes = _axes([kept_boxes(layouts[name]) for name in names], [layouts[name] for name in names])
     if axes is None:
         return [Fault(placed.pointer, "its columns hold values too large to be compared in 64 bits; narrow the bounds")]
     for name, axis in zip(names, axes, strict=True):
@@ -99,7 +99,7 @@ def _common(one: Fraction, other: Fraction) -> Fraction:
     return abs(one)
 
 
-def equal_tables(placed: Placed, layouts: Mapping[str, Layout]) -> tuple[list[Factor], list[Fault]]:
+def equal_tables(placed: Placed, layouts: Mapping[str, Layout], room: Room) -> tuple[list[Factor], list[Fault]]:
     """For each neighboring pair of an equality: codes that can stand for the same cell."""
     assert isinstance(placed.rule, Equal)
     factors, faults = [], []
@@ -108,19 +108,23 @@ def equal_tables(placed: Placed, layouts: Mapping[str, Layout]) -> tuple[list[Fa
         if left.size * right.size > MOST_CELLS:
             faults.append(too_large(placed.pointer, [left, right]))
             continue
+        if not room.take(left.size * right.size, placed.pointer):
+            break
         table = np.zeros((left.size, right.size), dtype=np.bool_)
         if left.field.type in ("string", "boolean"):
             keys = [[scalar_text(item.value) for item in listed_values(own.field) or ()] for own in (left, right)]
             table[: left.values, : right.values] = np.array(keys[0])[:, None] == np.array(keys[1])[None, :]
         else:
-            axes = _axes([boxes_of(left), boxes_of(right)], [left, right])
+            axes = _axes([kept_boxes(left), kept_boxes(right)], [left, right])
             assert axes is not None
             lows, highs = ([getattr(axis, end)[axis.present] for axis in axes] for end in ("low", "high"))
             meets = (lows[0][:, None] <= highs[1][None, :]) & (lows[1][None, :] <= highs[0][:, None])
             table[: left.values, : right.values] = meets
+        twins: dict[tuple[str, str], list[int]] = {}
+        for twin in range(right.values, right.size):
+            twins.setdefault(_literal(right, twin), []).append(twin)
         for code in range(left.values, left.size):
-            for twin in range(right.values, right.size):
-                table[code, twin] = _literal(left, code) == _literal(right, twin)
+            table[code, twins.get(_literal(left, code), [])] = True
         factors.append(factor_of((placed.place,), (one, other), table))
     return factors, faults
 
@@ -137,7 +141,9 @@ def _literal(layout: Layout, code: int) -> tuple[str, str]:
     return "unlisted", ""
 
 
-def joints(rules: Sequence[Placed], layouts: Mapping[str, Layout]) -> tuple[list[Joint], list[Factor], list[Fault]]:
+def joints(
+    rules: Sequence[Placed], layouts: Mapping[str, Layout], room: Room
+) -> tuple[list[Joint], list[Factor], list[Fault]]:
     """Rules that share columns become one system; its zeros are those combinations of codes without a solution.
 
     A rule whose columns have one value a code is a system of its own, and so needs only a table of its own.
@@ -157,7 +163,10 @@ def joints(rules: Sequence[Placed], layouts: Mapping[str, Layout]) -> tuple[list
     found, factors, faults = [], list[Factor](), list[Fault]()
     for wide, members in groups:
         names = tuple(dict.fromkeys(name for placed in members for name in columns_of_rule(placed.rule)))
-        axes = _axes([boxes_of(layouts[name]) for name in names], [layouts[name] for name in names])
+        if len(names) > MOST_COLUMNS:
+            faults.append(too_many_columns(members[-1].pointer, len(names), MOST_COLUMNS))
+            continue
+        axes = _axes([kept_boxes(layouts[name]) for name in names], [layouts[name] for name in names])
         if axes is None:
             faults.append(
                 Fault(members[-1].pointer, "links columns with values too large to compare; narrow the bounds")
@@ -166,7 +175,7 @@ def joints(rules: Sequence[Placed], layouts: Mapping[str, Layout]) -> tuple[list
         joint = Joint(names, _system(names, axes, members))
         if wide:
             found.append(joint)
-        tables, large = _zeros(joint, members, layouts)
+        tables, large = _zeros(joint, members, layouts, room)
         factors += tables
         faults += large
     return found, factors, faults
@@ -192,21 +201,30 @@ def _system(names: Sequence[str], axes: tuple[Axis, ...], members: Sequence[Plac
     return System(axes, tuple(orders), tuple(sums), tuple(equals))
 
 
-def _zeros(joint: Joint, members: Sequence[Placed], layouts: Mapping[str, Layout]) -> tuple[list[Factor], list[Fault]]:
+def _zeros(
+    joint: Joint, members: Sequence[Placed], layouts: Mapping[str, Layout], room: Room
+) -> tuple[list[Factor], list[Fault]]:
     """The zeros of a system, over codes of which all that stand for no value are one class."""
-    places = [placed.place for placed in members]
+    pointer, whole = members[-1].pointer, [joint]
     if len(members) == 1 and _pairwise(joint.system, members[0]):
-        tables = []
-        for one, other, gap in joint.system.orders:
-            pair = System((joint.system.axes[one], joint.system.axes[other]), ((0, 1, gap),), (), ())
-            tables.append(_table(places, Joint((joint.columns[one], joint.columns[other]), pair)))
-        if None not in tables:
-            return [factor for factor in tables if factor is not None], []
-    factor = _table(places, joint)
-    if factor is None:
-        own = [layouts[name] for name in joint.columns]
-        return [], [too_large(members[-1].pointer, own)]
-    return [factor], []
+        pairs = [
+            Joint(
+                (joint.columns[one], joint.columns[other]),
+                System((joint.system.axes[one], joint.system.axes[other]), ((0, 1, gap),), (), ()),
+            )
+            for one, other, gap in joint.system.orders
+        ]
+        if all(_cells(pair) <= MOST_CELLS for pair in pairs):
+            whole = pairs
+    tables: list[Factor] = []
+    for part in whole:
+        cells = _cells(part)
+        if cells > MOST_CELLS:
+            return [], [too_large(pointer, [layouts[name] for name in part.columns])]
+        if not room.take(cells * part.system.links, pointer):
+            return [], []
+        tables.append(_table([placed.place for placed in members], part))
+    return tables, []
 
 
 def _pairwise(system: System, placed: Placed) -> bool:
@@ -215,20 +233,23 @@ def _pairwise(system: System, placed: Placed) -> bool:
     return isinstance(placed.rule, Order) and not placed.rule.strict and plain and len(system.axes) > 2
 
 
-def _table(places: Sequence[int], joint: Joint) -> Factor | None:
-    """Which combinations of codes have a solution, over classes; None where they are too many to keep."""
-    classes, first = [], []
-    for axis in joint.system.axes:
-        # Codes that stand for no value come last: all of them are the class after the values.
-        values = int(axis.present.sum())
-        classes.append(np.minimum(np.arange(axis.present.size), values))
-        first.append(min(axis.present.size, values + 1))
-    cells = cells_of(first)
-    if cells > MOST_CELLS:
-        return None
+def _shape(joint: Joint) -> list[int]:
+    """Classes of each column: its values one by one, then all codes that stand for no value together."""
+    return [min(axis.present.size, int(axis.present.sum()) + 1) for axis in joint.system.axes]
+
+
+def _cells(joint: Joint) -> int:
+    return cells_of(_shape(joint))
+
+
+def _table(places: Sequence[int], joint: Joint) -> Factor:
+    """Which combinations of codes have a solution, over classes."""
+    shape, axes = _shape(joint), joint.system.axes
+    classes = [np.minimum(np.arange(axis.present.size), int(axis.present.sum())) for axis in axes]
+    cells = cells_of(shape)
     allowed = np.empty(cells, dtype=np.bool_)
     for start in range(0, cells, CHUNK):
         stop = min(start + CHUNK, cells)
-        codes = np.stack(np.unravel_index(np.arange(start, stop), first)).astype(np.int64)
+        codes = np.stack(np.unravel_index(np.arange(start, stop), shape)).astype(np.int64)
         allowed[start:stop] = joint.system.feasible(codes)
-    return Factor(tuple(places), joint.columns, tuple(classes), allowed.reshape(first))
+    return Factor(tuple(places), joint.columns, tuple(classes), allowed.reshape(shape))

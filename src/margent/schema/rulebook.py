@@ -13,7 +13,7 @@ from margent.schema.allowed import StructuralZeros
 from margent.schema.layout import Layout, layout_of
 from margent.schema.parts import QuantileBins
 from margent.schema.rule_check import contradictions, possible_codes
-from margent.schema.rule_tables import Placed, Tables, Written, is_wide
+from margent.schema.rule_tables import Placed, Tables, Written, is_wide, no_room
 from margent.schema.rule_values import Joint, equal_tables, joints, value_faults
 from margent.schema.rules import (
     MOST_RULES,
@@ -72,13 +72,15 @@ def make_rulebook(schema: Schema) -> tuple[Rulebook | None, list[Fault]]:
             of_values.append(placed)
     for placed in of_values:
         if isinstance(placed.rule, Equal):
-            factors, found = equal_tables(placed, layouts)
+            factors, found = equal_tables(placed, layouts, tables.room)
             tables.factors += factors
             faults += found
-    together, factors, found = joints(of_values, layouts)
+    together, factors, found = joints(of_values, layouts, tables.room)
     tables.factors += factors
     faults += found
     faults += _twice_written(tables.written, rules, layouts)
+    if not faults and tables.room.refused is not None:
+        faults.append(no_room(tables.room.refused))
     if faults:
         return None, faults
     start = {name: np.arange(layout.size) != layout.unlisted for name, layout in layouts.items()}

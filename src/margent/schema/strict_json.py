@@ -16,6 +16,10 @@ from margent.errors import Fault, SchemaError
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 32
 _MAX_DIGITS = 1000
+MOST_GUESSED = 100
+"""Unknown keys of an object for which it is guessed what they may have meant."""
+MOST_STRICT = 1000
+"""Faults of strict JSON after which no more are looked for."""
 
 
 class _Members(dict[str, Any]):
@@ -99,31 +103,48 @@ def strict_faults(value: Any) -> list[Fault]:
     ['/a/1: NaN and infinite numbers are not allowed']
     """
     faults: list[Fault] = []
-    todo: list[tuple[str, Any, int]] = [("", value, 1)]
-    while todo:
-        pointer, item, depth = todo.pop()
+    # Places are keys from the inside out, and pointers are made of them for faults only: a long key above many values
+    # would else be written out for each of them.
+    todo: list[tuple[_Place, Any, int]] = [(None, value, 1)]
+    while todo and len(faults) < MOST_STRICT:
+        place, item, depth = todo.pop()
         if isinstance(item, Mapping | list | tuple):
             if depth > MAX_DEPTH:
-                faults.append(Fault(pointer, f"nested deeper than {MAX_DEPTH} levels"))
+                faults.append(Fault(_pointer(place), f"nested deeper than {MAX_DEPTH} levels"))
                 continue
             pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
             for key, member in pairs:
                 if isinstance(item, Mapping) and not _sound(key):
-                    faults.append(Fault(pointer, "a key here is not valid Unicode text"))
+                    faults.append(Fault(_pointer(place), "a key here is not valid Unicode text"))
                     continue
-                todo.append((step(pointer, key), member, depth + 1))
+                todo.append(((place, key), member, depth + 1))
             faults += [
-                Fault(step(pointer, key), "the key is given more than once; keep one")
-                for key in getattr(item, "repeated", ())
+                Fault(_pointer((place, key)), "the key is given more than once; keep one")
+                for key in getattr(item, "repeated", ())[:MOST_STRICT]
                 if _sound(key)
             ]
         elif isinstance(item, str) and not _sound(item):
-            faults.append(Fault(pointer, "not valid Unicode text"))
+            faults.append(Fault(_pointer(place), "not valid Unicode text"))
         elif isinstance(item, float) and not math.isfinite(item):
-            faults.append(Fault(pointer, "NaN and infinite numbers are not allowed"))
+            faults.append(Fault(_pointer(place), "NaN and infinite numbers are not allowed"))
         elif item is not None and not isinstance(item, str | int | float | bool):
-            faults.append(Fault(pointer, f"a {type(item).__name__} is not JSON"))
+            faults.append(Fault(_pointer(place), f"a {type(item).__name__} is not JSON"))
     return sorted(faults, key=lambda fault: fault.pointer)
+
+
+_Place = tuple["_Place", Any] | None
+
+
+def _pointer(place: _Place) -> str:
+    """The JSON pointer of a place."""
+    keys = []
+    while place is not None:
+        place, key = place
+        keys.append(key)
+    pointer = ""
+    for key in reversed(keys):
+        pointer = step(pointer, key)
+    return pointer
 
 
 def _sound(text: Any) -> bool:
@@ -226,10 +247,9 @@ class Members:
     def refuse_unknown(self, known: Iterable[str], elsewhere: Mapping[str, str]) -> None:
         """Refuse every other key, with a hint where it belongs or what it may have meant."""
         names = list(known)
-        for key in self.members:
-            if key in names or not isinstance(key, str):
-                continue
-            near = difflib.get_close_matches(key, [*names, *elsewhere], n=1)
+        unknown = [key for key in self.members if isinstance(key, str) and key not in names]
+        for place, key in enumerate(unknown):
+            near = difflib.get_close_matches(key, [*names, *elsewhere], n=1) if place < MOST_GUESSED else []
             if key in elsewhere:
                 hint = elsewhere[key]
             elif near and near[0] in names:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from margent.progress import silent
 from margent.schema.allowed import StructuralZeros
 from margent.schema.domain import Clique, Domain
-from margent.schema.rule_check import UndecidedError, solution
+from margent.schema.rule_search import MOST_WORK, UndecidedError, Work, solution
 from margent.schema.rulebook import Rulebook
 from margent.stream import Stream
 from margent.synthesizers.descending import DescentSettings, descend, targets_of
@@ -28,6 +28,8 @@ Codes = NDArray[np.int64]
 Shares = NDArray[np.float64]
 WEIGHT = 2**24
 """Weights of a column's codes add up to about so much; every code has at least 1."""
+ROW_WORK = MOST_WORK // 10
+"""Work of the search for one row; where it does not suffice, the row becomes the witness."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +143,7 @@ class RecordRules:
         domains = {name: self.zeros.possible[name] for name in names}
         preferred = dict(zip(names, codes.tolist(), strict=True))
         try:
-            found = solution(self.zeros.factors, domains, preferred)
+            found = solution(self.zeros.factors, domains, preferred, Work(ROW_WORK))
         except UndecidedError:
             found = None
         own = found or self.witness
