@@ -18,7 +18,7 @@ from margent.collectors.priview import PriView
 from margent.collectors.privmrf import PrivMrf
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
-from margent.settings import Settings, configured, require_known
+from margent.settings import Settings, configured, require_known, settings_of
 from margent.synthesizers.ancestral import Ancestral
 from margent.synthesizers.descent import Descent
 from margent.synthesizers.direct import Direct
@@ -67,6 +67,11 @@ class Method:
             collector=configured(self.collector, settings),
             synthesizer=configured(self.synthesizer, settings),
         )
+
+    @property
+    def told_records(self) -> bool:
+        """Whether its settings state a public number of records."""
+        return settings_of(self.collector).get("records", "") != ""
 
     @property
     def installed(self) -> bool:

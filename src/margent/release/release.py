@@ -20,6 +20,7 @@ from margent.release.charge_json import charge_to_json
 from margent.release.counts import SyntheticCounts
 from margent.release.folder import internal_files, refuse_existing, whole_folder
 from margent.release.measurements import (
+    FILTERED,
     FROM_QUERY,
     canonical_json,
     measurement_files,
@@ -209,6 +210,7 @@ class Release:
             "relation": budget.relation,
             "personRows": budget.person_rows,
             **({FROM_QUERY: True} if self.transcript.from_query else {}),
+            **({FILTERED: True} if self.transcript.filtered else {}),
             "total": str(budget.total),
             "spent": str(self.transcript.spent),
             "charges": self.charges,
