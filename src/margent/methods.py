@@ -18,7 +18,8 @@ from margent.collectors.priview import PriView
 from margent.collectors.privmrf import PrivMrf
 from margent.collectors.privsyn import PrivSyn
 from margent.errors import UsageError
-from margent.settings import Settings, configured, require_known
+from margent.schema.domain import Domain
+from margent.settings import Settings, configured, require_known, settings_of
 from margent.synthesizers.ancestral import Ancestral
 from margent.synthesizers.descent import Descent
 from margent.synthesizers.direct import Direct
@@ -62,11 +63,28 @@ class Method:
         Raises: UsageError naming every setting there is none of, or whose value is off.
         """
         require_known(settings, [(self.collector.name, self.collector), (self.synthesizer.name, self.synthesizer)])
-        return replace(
-            self,
-            collector=configured(self.collector, settings),
-            synthesizer=configured(self.synthesizer, settings),
-        )
+        collector, synthesizer = configured(self.collector, settings), configured(self.synthesizer, settings)
+        # What a collector builds on the way has the room of what is built in the end.
+        if isinstance(synthesizer, Pgm) and isinstance(collector, Aim | PrivMrf) and isinstance(collector.builder, Pgm):
+            builder = replace(collector.builder, most_cells=synthesizer.most_cells)
+            collector = replace(collector, builder=builder)
+        return replace(self, collector=collector, synthesizer=synthesizer)
+
+    def refusal(self, domain: Domain) -> str | None:
+        """Why the synthesizer might refuse what the collector may buy, before anything is bought; None if it never can.
+
+        Privacy: none: public facts only.
+        """
+        if isinstance(self.synthesizer, Pgm):
+            return self.synthesizer.refusal(domain)
+        if isinstance(self.synthesizer, JunctionTreeSampling) and isinstance(self.collector, JTree):
+            return self.synthesizer.refusal(self.collector.most_cells(domain))
+        return None
+
+    @property
+    def told_records(self) -> bool:
+        """Whether its settings state a public number of records."""
+        return settings_of(self.collector).get("records", "") != ""
 
     @property
     def installed(self) -> bool:

@@ -22,7 +22,7 @@ from margent.methods import DEFAULT_METHOD, Method, method_named, synthesizer_na
 from margent.plan import Plan, make_plan
 from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile
-from margent.privacy.curator import DataCurator
+from margent.privacy.curator import NO_PUBLIC_NUMBER, DataCurator
 from margent.privacy.ledger import Ledger, require_paid
 from margent.privacy.merchant import DataMerchant
 from margent.progress import Progress, silent
@@ -155,6 +155,9 @@ def measure(
     budget_file = _named(budget_file)
     facts = facts_of(schema, budget, method, settings, read, None if budget_file is None else budget_file.data_set)
     with open_table(table, schema, read) as source, kept(state, facts, table) as run:
+        selected = source.from_query or source.filtered
+        if selected and chosen.told_records:
+            raise UsageError(f"method {method!r}, setting records: {NO_PUBLIC_NUMBER}")
         persons = kept_rows(source, schema, expect_people, read.spool_folder)
         rows_counted = source if persons is None else persons
         purchases = purchases_of(schema, budget)
@@ -168,13 +171,13 @@ def measure(
         bought = purchases.buy(merchant) if purchases.stage else ()
         fixed = settled(schema, bought)
         exact = counts_of(rows_counted, fixed, KEPT_CELLS)
-        curator = DataCurator(fixed, exact, ledger, progress=progress)
+        curator = DataCurator(fixed, exact, ledger, progress=progress, selected=selected)
         # and here; nowhere else.
         transcript = chosen.collector.collect(run.curator(curator), rest_of(budget, purchases.share))
         if bought:
             transcript = replace(transcript, declared=schema, answers=(*bought, *transcript.answers))
         declared = source.declared if read.container_types else None
-        transcript = replace(transcript, run=run.run, from_query=source.from_query)
+        transcript = replace(transcript, run=run.run, from_query=source.from_query, filtered=source.filtered)
         return Measured(transcript, run.paid(budget), source.kind, read, declared)
 
 

@@ -65,7 +65,8 @@ class Plan:
     """The stages of a run and what they need; a function of schema and options.
 
     ``by_rows_kept``: where the unit is a person, the stages if so many rows of each were kept. ``passes``: how often
-    the table is read at most. ``remedies`` looks for changes that would make the plan fit, where it does not.
+    the table is read at most. ``narrow``: why the synthesizer might refuse what is bought. ``remedies`` looks for
+    changes that would make the plan fit, where it does not.
 
     Units: ``memory`` in bytes; stages in shares of the budget, cells, and records squared.
     Privacy: none: no data is read.
@@ -79,6 +80,7 @@ class Plan:
     rows: int | None
     by_rows_kept: tuple[tuple[int, tuple[Stage, ...]], ...] = ()
     passes: int = 0
+    narrow: str | None = None
     remedies: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
 
     @property
@@ -112,6 +114,8 @@ class Plan:
                 f"a table of {self.largest:,} cells would be needed, and the cap is {MAX_CELLS:,}; "
                 f"the widest columns are {wide}"
             )
+        if self.narrow is not None:
+            return self.narrow
         have = machine_memory()
         if have is not None and self.memory > MEMORY_SHARE * have:
             return (
@@ -269,6 +273,7 @@ def _plan(schema: Schema, domain: Domain, budget: Budget, method: Method, rows: 
         memory=memory,
         rows=rows,
         passes=looks,
+        narrow=method.refusal(domain),
     )
 
 

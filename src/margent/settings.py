@@ -15,6 +15,10 @@ from margent.errors import UsageError
 
 Settings = Mapping[str, str]
 NO_SETTINGS: Settings = types.MappingProxyType({})
+MOST_CELLS = 10**12
+"""Highest cap on cells that can be set: caps are compared as floats too."""
+LEAST_SHARE = Fraction(1, 10**6)
+"""Least share of a budget that can be set: below it there is nothing to buy."""
 _NOT_SETTINGS = ("name", "builder")
 _PLAIN = (bool, int, float, str, Fraction)
 
@@ -73,6 +77,30 @@ def require_known(settings: Settings, halves: Sequence[tuple[str, object]]) -> N
     if unknown:
         there = "; ".join(f"{half}: {', '.join(each) or 'none'}" for half, each in known)
         raise UsageError(f"there is no setting {', '.join(map(repr, unknown))}; there are, of {there}")
+
+
+def require_between(half: object, **limits: tuple[float | Fraction, float | Fraction]) -> None:
+    """Refuse numbers outside their limits (the lowest and the highest that are allowed), all of them at once.
+
+    A setting that is None has no number. So no run meets one, after its charge, that it cannot reckon with.
+
+    Privacy: none. Raises: UsageError naming half, settings and limits.
+
+    >>> from margent.synthesizers.pgm import Pgm
+    >>> Pgm(most_cells=0)
+    Traceback (most recent call last):
+    ...
+    margent.errors.UsageError: pgm: most_cells must be from 1 to 1,000,000,000,000
+    """
+    given = {name: getattr(half, name) for name in limits}
+    off = [name for name, (low, high) in limits.items() if given[name] is not None and not low <= given[name] <= high]
+    if off:
+        said = (f"{name} must be from {_number(limits[name][0])} to {_number(limits[name][1])}" for name in off)
+        raise UsageError(f"{getattr(half, 'name', type(half).__name__)}: {'; '.join(said)}")
+
+
+def _number(limit: float | Fraction) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else str(limit) if isinstance(limit, Fraction) else f"{limit:g}"
 
 
 def _readable(hint: Any) -> bool:

@@ -186,7 +186,7 @@ class Transcript:
     budget file holds the same id), or empty where none was given. Where the schema that was given asks to buy values or
     bins, it is ``declared``, and ``schema`` is what the first answers make of it: a function of both. ``from_query``:
     the rows were those of a query, a view or row-level security that its operator declared to be row-wise; a "row" is
-    one of its result.
+    one of its result. ``filtered``: only the rows of a table that meet a condition (``where=``) were read.
     Privacy: safe to publish; nothing in it was computed from rows without a charge.
     """
 
@@ -200,6 +200,12 @@ class Transcript:
     structure: Structure | None = None
     declared: Schema | None = None
     from_query: bool = False
+    filtered: bool = False
+
+    @property
+    def selected(self) -> bool:
+        """Whether what a row says may have settled if it was read, so that the number of rows read is not public."""
+        return self.from_query or self.filtered
 
     @property
     def spent(self) -> Fraction:

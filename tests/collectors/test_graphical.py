@@ -278,7 +278,7 @@ def test_privmrf_measures_useful_tables_only() -> None:
     ],
 )
 def test_impossible_settings_are_refused(make: Any) -> None:
-    with pytest.raises(UsageError, match=r"share|rounds"):
+    with pytest.raises(UsageError, match=r"share|rounds|order"):
         make()
 
 

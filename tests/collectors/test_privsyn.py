@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -219,3 +220,30 @@ def test_stages_bound_what_is_asked(collector: Collector, sizes: tuple[int, ...]
 def test_impossible_shares_are_refused(shares: tuple[Fraction, Fraction]) -> None:
     with pytest.raises(UsageError, match="shares"):
         PrivSyn(one_way_share=shares[0], score_share=shares[1])
+
+
+def test_no_run_buys_more_than_its_plan_says_at_most() -> None:
+    """60 random schemas and caps: tables, their cells and the largest of them stay within the plan's last stage."""
+    rng = np.random.default_rng(11)
+    loose = 0
+    for _ in range(60):
+        sizes = [int(size) for size in rng.integers(2, 7, rng.integers(2, 9))]
+        common = rng.integers(0, 6, 2_000)
+        columns = [(common + (rng.random(2_000) < 0.1)) % size for size in sizes]
+        collector = PrivSyn(
+            gamma=int(rng.choice([1, 8, 60, 5000])),
+            max_pair_cells=int(rng.choice([6, 12, 1_000_000])),
+            max_chosen_cells=int(rng.choice([4, 20, 60, 10_000_000])),
+            uncovered="connect" if rng.random() < 0.5 else "isolate",
+            merge_below=float(rng.choice([0.0, 3.0, 200.0])),
+        )
+        about, budget = schema(*sizes), Budget(epsilon=float(rng.choice([2, 60])))
+        made = collected(about, columns, budget, collector)
+        last = collector.stages(made.domain, budget)[-1]
+        bought = [answer for answer in made.marginals if made.charges[answer.charge].label == last.name]
+        cells = [answer.counts.size for answer in bought]
+        assert len(bought) <= last.questions
+        assert max(cells) <= last.largest
+        assert sum(cells) <= last.cells
+        loose += sum(cells) > min(sum(a * b for a, b in combinations(sizes, 2)), collector.max_chosen_cells)
+    assert loose > 5, "cases in which combining, connecting and lonely columns pass the cap on chosen pairs"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.answers.tables import half_width
+from margent.answers.tables import NORMAL_WIDTH
 from margent.postprocessing.dependence import independent_table
 from margent.postprocessing.max_entropy import MaxEntropy, max_entropy
 from margent.postprocessing.posterior import improved_one_ways, shrunk
@@ -70,7 +70,7 @@ def model_of(transcript: Transcript, names: Clique, merged: bool) -> Modelled:
             Table(table.clique, table.values + _normal(table, stream), table.variance) for table in first.agreed
         )
         spread += np.square(_built(replace(known, tables=again)).table.values - first.table.values)
-    widths = np.sqrt(spread / draws) * half_width(1.0, 0.0, whole=False)
+    widths = np.sqrt(spread / draws) * NORMAL_WIDTH
     return Modelled(first.table.values, widths, first.used, first.table.gap)
 
 

@@ -326,7 +326,7 @@ def report(release: Release, out: Path, *, as_json: bool, spent: bool, budget_fi
     mean = 100 * summary["oneWays"]["meanDistance"]
     noise = [entry["noiseAlone"] for entry in summary["oneWays"]["columns"]]
     say(f"{release.rows:,} synthetic rows are in {out}/ (page: {out / 'release.html'})")
-    say(who_is_protected(release.transcript.schema, release.budget))
+    say(who_is_protected(release.transcript.schema, release.budget, release.transcript.selected))
     if release.transcript.schema.person_rows is not None and spent:
         say("So fewer rows may be counted than there are; `margent resample` with --rows writes as many as you like.")
     for sentence in what_a_row_is(release.transcript):

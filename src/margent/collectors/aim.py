@@ -14,7 +14,7 @@ from margent.collectors.builder import Builder, Fitted
 from margent.collectors.first_tables import FirstTables, first_stage, first_tables, measured
 from margent.collectors.gaps import fitted, gaps, model_counts
 from margent.collectors.one_ways import informative_columns
-from margent.collectors.stage import Stage, score_stage
+from margent.collectors.stage import Stage, score_stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.postprocessing.dependence import Counts
 from margent.postprocessing.junction import tree_cells
@@ -22,6 +22,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, score_law
 from margent.privacy.requests import Curator
 from margent.schema.domain import Clique, Domain, clique
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Answer, Transcript
 
 
@@ -61,11 +62,19 @@ class Aim:
 
     def __post_init__(self) -> None:
         """Check the shares and counts. Raises: UsageError."""
-        shares = self.one_way_share, self.first_share, self.choice_share
-        if min(shares) <= 0 or self.one_way_share + self.first_share >= 1 or self.choice_share >= 1:
+        beginning = self.one_way_share, self.first_share
+        if not (shares_leave_a_rest(*beginning) and shares_leave_a_rest(self.choice_share)):
             raise UsageError("aim: shares must be positive, those of the beginning and of choices below 1")
-        if min(self.rounds, self.refreshed, self.at_once) < 1 or self.order not in (2, 3):
-            raise UsageError("aim: rounds, refreshed and at_once must be at least 1, and order 2 or 3")
+        require_between(
+            self,
+            rounds=(1, 1000),
+            refreshed=(1, 1_000_000),
+            at_once=(1, 1000),
+            order=(2, 3),
+            merge_below=(0, 1e6),
+            most_tree_cells=(1, MOST_CELLS),
+            max_table_cells=(4, MOST_CELLS),
+        )
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """One-ways, the first errors, and all rounds at most. Privacy: none: public facts only."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -42,6 +43,40 @@ def combine(pairs: Sequence[Clique], domain: Domain, gamma: int = 5000, steps: i
             search.covered.update(names)
     inside = {(one, other) for names in accepted for place, one in enumerate(names) for other in names[place + 1 :]}
     return (*accepted, *(pair for pair in pairs if clique(pair) not in inside))
+
+
+def largest_combined(sizes: Sequence[int], gamma: int) -> int:
+    """Most cells of one table that `combine` makes of columns of at most these sizes; 0 where it makes none.
+
+    Privacy: none: public facts only.
+
+    >>> largest_combined((2, 3, 4, 5), 5000), largest_combined((2, 3, 4, 5), 70), largest_combined((9, 9, 9), 7)
+    (120, 70, 0)
+    """
+    return max(_largest_by_new(sizes, gamma).values(), default=0)
+
+
+def most_combined(sizes: Sequence[int], gamma: int) -> int:
+    """Most cells of all tables together that `combine` makes of columns of at most these sizes.
+
+    Each accepted clique shares at most two columns with those before it, so one of t + 2 columns brings t new ones (the
+    first two come with the first), and all together bring at most the columns but two. The sum is largest where all
+    have the t of most cells for a new column.
+
+    Privacy: none: public facts only.
+
+    >>> most_combined((3,) * 40, 50), most_combined((2, 3, 4, 5), 5000)
+    (1026, 120)
+    """
+    left = len(sizes) - 2
+    return max((cells * left // new for new, cells in _largest_by_new(sizes, gamma).items()), default=0)
+
+
+def _largest_by_new(sizes: Sequence[int], gamma: int) -> dict[int, int]:
+    """For each t, the most cells of a clique of t + 2 columns, of which each has two codes or more once merged."""
+    falling = sorted(sizes, reverse=True)
+    most = min(len(falling), max(gamma, 1).bit_length() - 1)
+    return {size - 2: min(gamma, math.prod(falling[:size])) for size in range(3, most + 1)}
 
 
 @dataclass

@@ -26,6 +26,7 @@ from margent.privacy.interactions import interaction_gain, interaction_sensitivi
 from margent.privacy.queries import interaction_law, marginal_law, marginal_sensitivity_squared, score_law
 from margent.privacy.requests import Curator, MarginalRequest, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Answer, NoisyMarginal, Scores, Transcript
 
 
@@ -58,6 +59,13 @@ class Dense:
     def __post_init__(self) -> None:
         if not shares_leave_a_rest(self.one_way_share, self.score_share):
             raise UsageError("dense: the shares of one-ways and scores must be positive and sum to less than 1")
+        require_between(
+            self,
+            score_noise=(0, 1e6),
+            one_way_weight=(0, 1e6),
+            merge_above=(1, MOST_CELLS),
+            max_pair_cells=(4, MOST_CELLS),
+        )
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """Three stages, the last at most all pairs. Privacy: none: public facts only."""

@@ -12,6 +12,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law
 from margent.privacy.requests import Curator, MarginalRequest
 from margent.schema.domain import Domain, clique
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Transcript
 
 
@@ -26,6 +27,10 @@ class FullTable:
 
     max_cells: int = 10_000_000
     name: str = "laplace"
+
+    def __post_init__(self) -> None:
+        """Check the cap. Raises: UsageError."""
+        require_between(self, max_cells=(1, MOST_CELLS))
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """One stage. Privacy: none: public facts only. Raises: PlanError where the table is over the cap."""

@@ -19,8 +19,9 @@ from margent.postprocessing.dependence import score_distances
 from margent.privacy.accounting import Account
 from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
-from margent.privacy.requests import ChoiceRequest, Curator, MarginalRequest, PublicTables, ScoreRequest
+from margent.privacy.requests import MOST_RECORDS, ChoiceRequest, Curator, MarginalRequest, PublicTables, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Choice, CliqueTree, NoisyMarginal, Scores, Transcript
 
 
@@ -35,7 +36,8 @@ class JTree:
     - ``score``: how dependence is measured: "independence" (distance from the product of the noisy one-ways, the
       quietest), "r" (distance from the product of the exact margins), or, where records are replaced and ``records`` is
       their public number, "mutual-information" (as published, and five to ten times as noisy).
-    - ``cramer``: pairs of a smaller Cramer's V are no edges; see `margent.collectors.dependency.edge_threshold`.
+    - ``cramer``: pairs of a smaller Cramer's V are no edges (0: all may be); see
+      `margent.collectors.dependency.edge_threshold`.
     - ``choices_a_column``: under pure epsilon this many times (columns - 1) pairs are chosen.
     - ``score_noise``: where the noise of a score would be more than this share of the noisy total, none is bought.
     - ``table_noise``: most of the records that noise alone may put wrong in a pair's table.
@@ -64,12 +66,23 @@ class JTree:
     name: str = "jtree"
 
     def __post_init__(self) -> None:
-        """Check the shares. Raises: UsageError."""
+        """Check shares and limits. Raises: UsageError."""
         first = self.one_way_share, self.pure_one_way_share
         if not all(shares_leave_a_rest(share, self.pick_share) for share in first):
             raise UsageError("jtree: the shares of one-ways and pairs must be positive, their sum below 1")
         if self.score == "mutual-information" and self.records is None:
             raise UsageError("jtree: score 'mutual-information' needs records, the public number of records")
+        require_between(
+            self,
+            records=(1, MOST_RECORDS),
+            cramer=(0, 1),
+            choices_a_column=(1, 1_000_000),
+            score_noise=(0, 1e6),
+            table_noise=(0, 1e6),
+            max_table_cells=(4, MOST_CELLS),
+            max_tree_cells=(4, MOST_CELLS),
+            merge_below=(0, 1e6),
+        )
 
     @property
     def _tables(self) -> PublicTables | None:
@@ -78,6 +91,16 @@ class JTree:
     def _first_share(self, account: Account) -> Fraction:
         """Under Laplace noise small parts buy next to nothing, so one-ways get more and the cliques rest on them."""
         return self.pure_one_way_share if account.scale_power == 1 else self.one_way_share
+
+    def most_cells(self, domain: Domain) -> int:
+        """Most cells of the tree's tables: of cliques as far as the caps allow, or of single columns at any cap.
+
+        Units: cells. Privacy: none: public facts only.
+        """
+        columns = informative_columns(domain)
+        widest = min(domain.cells(columns), self.max_table_cells)
+        # A chordal graph has no more maximal cliques than columns.
+        return max(sum(domain.shape(columns)), min(len(columns) * widest, self.max_tree_cells))
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """Three stages; one where there are no pairs. Privacy: none: public facts only."""
@@ -163,11 +186,13 @@ class JTree:
         request = ScoreRequest(self.score, pairs, law, merged, expected, self._tables)
         scores = curator.scores(request, label="dependence of pairs", merges=first.merges)
         distances, size = self._distances(scores, first), first.domain.size
+        # Where every pair may be an edge, they come by how far they are from independence for their sizes.
+        least, cramer = (1.0, self.cramer) if self.cramer > 0 else (0.0, 1.0)
         excess = {
-            pair: distances[pair] / first.total / edge_threshold(self.cramer, (size(pair[0]), size(pair[1])))
+            pair: distances[pair] / first.total / edge_threshold(cramer, (size(pair[0]), size(pair[1])))
             for pair in pairs
         }
-        edges = sorted((pair for pair in pairs if excess[pair] >= 1), key=lambda pair: (-excess[pair], pair))
+        edges = sorted((pair for pair in pairs if excess[pair] >= least), key=lambda pair: (-excess[pair], pair))
         return (scores,), edges, distances
 
     def _distances(self, scores: Scores, first: FirstTables) -> dict[Clique, float]:

@@ -15,6 +15,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.queries import marginal_law, score_law
 from margent.privacy.requests import ChoiceRequest, Curator
 from margent.schema.domain import Clique, Domain
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Answer, Choice, Scores, Transcript
 
 
@@ -45,6 +46,7 @@ class Mst:
         """Check the shares. Raises: UsageError."""
         if not shares_leave_a_rest(self.one_way_share, self.choice_share):
             raise UsageError("mst: the shares of one-ways and of the tree must be positive, their sum below 1")
+        require_between(self, merge_below=(0, 1e6), max_pair_cells=(4, MOST_CELLS), most_tree_cells=(1, MOST_CELLS))
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """Three stages; one where there are no pairs. Privacy: none: public facts only."""

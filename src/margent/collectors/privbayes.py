@@ -11,7 +11,7 @@ from margent.collectors.allocation import allocate
 from margent.collectors.first_tables import first_stage, one_way_parts
 from margent.collectors.one_ways import informative_columns, one_way_requests
 from margent.collectors.parent_sets import CandidateLimits, candidate_nodes, views_of
-from margent.collectors.stage import Stage
+from margent.collectors.stage import Stage, shares_leave_a_rest
 from margent.errors import UsageError
 from margent.postprocessing.tables import noisy_total
 from margent.privacy.budget import Budget
@@ -20,6 +20,7 @@ from margent.privacy.queries import marginal_law
 from margent.privacy.requests import ChoiceRequest, Curator, MarginalRequest, PublicTables
 from margent.schema.domain import Domain, Merge, outermost
 from margent.schema.generalization import hierarchy_merges
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Choice, Network, Node, NoisyMarginal, Transcript
 
 
@@ -59,10 +60,15 @@ class PrivBayes:
 
     def __post_init__(self) -> None:
         """Check the parameters. Raises: UsageError."""
-        if not (0 < self.network_share < 1 and 0 < self.one_way_share < 1):
+        if not (shares_leave_a_rest(self.network_share) and shares_leave_a_rest(self.one_way_share)):
             raise UsageError("privbayes: the shares of one-ways and network must be above 0 and below 1")
-        if self.theta <= 0 or min(self.max_cells, self.max_candidates, self.max_candidate_cells) < 1:
-            raise UsageError("privbayes: theta, max_cells, max_candidates and max_candidate_cells must be positive")
+        require_between(
+            self,
+            theta=(1e-6, 1e6),
+            max_cells=(1, MOST_CELLS),
+            max_candidates=(1, 1_000_000),
+            max_candidate_cells=(1, MOST_CELLS),
+        )
         if self.records is not None:
             PublicTables(self.records)
 

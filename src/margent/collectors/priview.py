@@ -11,13 +11,14 @@ from typing import Literal
 from margent.collectors.allocation import allocate
 from margent.collectors.covering import Cover, best_cover
 from margent.collectors.one_ways import informative_columns
-from margent.collectors.stage import Stage
+from margent.collectors.stage import Stage, shares_leave_a_rest
 from margent.errors import PlanError, UsageError
 from margent.privacy.budget import Budget
 from margent.privacy.laws import Gaussian, Law
 from margent.privacy.queries import marginal_law
 from margent.privacy.requests import Curator, MarginalRequest
 from margent.schema.domain import Domain
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import NoisyMarginal, Transcript
 
 
@@ -48,8 +49,9 @@ class PriView:
         """Check the strength and the share. Raises: UsageError."""
         if self.strength not in (None, 2, 3):
             raise UsageError("priview: strength must be 2 or 3, how many columns always share a view, or None")
-        if not 0 < self.total_share < 1:
+        if not shares_leave_a_rest(self.total_share):
             raise UsageError("priview: the share for the number of records must lie between 0 and 1")
+        require_between(self, most_noise=(0, 1e6), most_cells=(1, MOST_CELLS))
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """The number of records where t depends on it, and the views: the larger of both designs.

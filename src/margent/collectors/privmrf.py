@@ -19,6 +19,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
 from margent.privacy.requests import Curator, ScoreRequest
 from margent.schema.domain import Clique, Domain, clique
+from margent.settings import MOST_CELLS, require_between
 from margent.stream import Stream
 from margent.transcript import Answer, Scores, Transcript
 
@@ -64,8 +65,18 @@ class PrivMrf:
         shares = self.one_way_share, self.graph_share, self.first_share, self.gap_share
         if not shares_leave_a_rest(*shares):
             raise UsageError("privmrf: the shares must be positive, their sum below 1")
-        if min(self.rounds, self.candidates) < 1 or self.order < 2 or self.theta <= 0 or self.added <= 0:
-            raise UsageError("privmrf: rounds and candidates must be at least 1, order 2, theta and added above 0")
+        require_between(
+            self,
+            theta=(1e-6, 1e6),
+            rounds=(1, 1000),
+            added=(1e-6, 1000),
+            candidates=(1, 1_000_000),
+            order=(2, 100),
+            merge_below=(0, 1e6),
+            max_pair_cells=(4, MOST_CELLS),
+            most_clique_cells=(1, MOST_CELLS),
+            most_tree_cells=(1, MOST_CELLS),
+        )
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """One-ways, scores, first tables, and all rounds at most. Privacy: none: public facts only."""

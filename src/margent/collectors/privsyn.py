@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Literal
 
-from margent.collectors.combine import combine
+from margent.collectors.combine import combine, largest_combined, most_combined
 from margent.collectors.densemarg import connect, select_pairs, shrunk
 from margent.collectors.first_tables import candidate_pairs, measured
 from margent.collectors.one_ways import informative_columns, one_way_requests, one_way_stage
@@ -20,6 +20,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.queries import SCORE_LATTICE, marginal_law, score_law
 from margent.privacy.requests import Curator, ScoreRequest
 from margent.schema.domain import Clique, Domain, Merge
+from margent.settings import MOST_CELLS, require_between
 from margent.transcript import Answer, Scores, Transcript
 
 
@@ -34,7 +35,7 @@ class PrivSyn:
     - ``shrink_scores``: pull scores towards 0 as far as their noise explains them (False: as published).
     - ``gamma``: most cells of a combined marginal (1: combine nothing).
     - ``max_pair_cells``: pairs with more cells are no candidates.
-    - ``max_chosen_cells``: most cells of all chosen pairs together.
+    - ``max_chosen_cells``: most cells of all chosen pairs together, before pairs are combined or columns connected.
     - ``uncovered``: what becomes of a column in no chosen pair: its one-way is measured again ("isolate"), or
       the pair that ties it most to a covered column is bought too ("connect").
 
@@ -58,6 +59,13 @@ class PrivSyn:
         """Check the shares. Raises: UsageError."""
         if not shares_leave_a_rest(self.one_way_share, self.score_share):
             raise UsageError("privsyn: the shares of one-ways and scores must be positive, their sum below 1")
+        require_between(
+            self,
+            merge_below=(0, 1e6),
+            gamma=(1, MOST_CELLS),
+            max_pair_cells=(4, MOST_CELLS),
+            max_chosen_cells=(1, MOST_CELLS),
+        )
 
     def stages(self, domain: Domain, budget: Budget) -> tuple[Stage, ...]:
         """Three stages, the last two at most; one where there are no pairs.
@@ -74,7 +82,9 @@ class PrivSyn:
         score = score_law("indif", len(cells), budget.total * self.score_share, budget.neighbors, budget.account)
         rest = 1 - self.one_way_share - self.score_share
         cell = marginal_law(budget.total * rest / len(cells), budget.neighbors, budget.account)
-        combined = min(self.gamma, domain.cells(columns))
+        sizes = domain.shape(columns)
+        connecting = len(columns) * max(cells) if self.uncovered == "connect" else 0
+        pairs = min(sum(cells), self.max_chosen_cells + connecting)
         return (
             one_way_stage(domain, budget, self.one_way_share, [part] * len(columns)),
             score_stage(
@@ -87,9 +97,10 @@ class PrivSyn:
             Stage(
                 name="chosen marginals",
                 share=rest,
-                questions=len(cells),
-                largest=max(*cells, combined),
-                cells=max(min(sum(cells), self.max_chosen_cells), combined),
+                # Combining leaves no more tables than pairs; columns of no pair are measured alone.
+                questions=max(len(cells), len(columns)),
+                largest=max(*cells, *sizes, largest_combined(sizes, self.gamma)),
+                cells=pairs + most_combined(sizes, self.gamma) + sum(sizes),
                 law=cell,
                 note="the fewer pairs are worth it, the less noise",
             ),

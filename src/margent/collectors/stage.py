@@ -12,6 +12,7 @@ from margent.privacy.budget import Budget
 from margent.privacy.laws import Law
 from margent.privacy.queries import SCORE_LATTICE, marginal_law
 from margent.schema.domain import Domain
+from margent.settings import LEAST_SHARE
 
 SLIVER = Fraction(1, 10**6)
 """The least part of a stage's budget that any method gives to one of its tables, whatever noisy answers say."""
@@ -70,12 +71,12 @@ def score_stage(
 
 
 def shares_leave_a_rest(*shares: Fraction) -> bool:
-    """Whether parts of a budget are above 0 and leave something of it. Privacy: none.
+    """Whether parts of a budget are at least `LEAST_SHARE` and leave as much of it. Privacy: none.
 
     >>> shares_leave_a_rest(Fraction(1, 4), Fraction(1, 2)), shares_leave_a_rest(Fraction(1, 2), Fraction(1, 2))
     (True, False)
     """
-    return min(shares) > 0 and sum(shares) < 1
+    return min(shares) >= LEAST_SHARE and sum(shares) <= 1 - LEAST_SHARE
 
 
 def widest_law(stage: Stage, budget: Budget) -> Law | None:

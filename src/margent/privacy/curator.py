@@ -34,6 +34,11 @@ from margent.schema.domain import NO_MERGES, Clique, Domain, Merge
 from margent.schema.fields import Schema
 from margent.transcript import Choice, NoisyMarginal, Scores
 
+NO_PUBLIC_NUMBER = (
+    "the number of records is not public where a condition (where=), a query, a view or row-level security chooses "
+    "them, whatever the relation: what one row says settles if it is counted. Leave the setting records out and take "
+    "another score than mutual-information, or give the whole table"
+)
 CELLS_AT_ONCE = 2**25
 """Exact cells held at a time (256 MiB); a larger request takes several passes over the same snapshot."""
 
@@ -66,6 +71,9 @@ class Chooser(Protocol):
 class DataCurator:
     """Answers from exact counts plus exact noise; exact counts never leave its methods.
 
+    ``selected``: what a row says may settle if it is counted (a condition, a query), so that the number of records is
+    private whatever the relation.
+
     Privacy: every answer's charge is in ``ledger`` before the counts it needs are taken.
     """
 
@@ -76,6 +84,7 @@ class DataCurator:
     laplace_noise: LaplaceNoise = discrete_laplace
     chooser: Chooser = exponential_choice
     progress: Progress = field(default=silent)
+    selected: bool = False
 
     @property
     def domain(self) -> Domain:
@@ -139,7 +148,7 @@ class DataCurator:
         Raises: BudgetError when the charge passes the budget, PlanError for noise wider than 64-bit counts, UsageError
             for what is no pair, has no expectation or no price (nothing is then charged or looked at).
         """
-        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
+        self._require_priced(request, merges)
         require_drawable(request.law)
         (place,) = self.ledger.spend([score_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label)
@@ -162,7 +171,7 @@ class DataCurator:
         Privacy: (choices x epsilon)-DP, each choice epsilon-DP given those before it; one charge for all.
         Raises: BudgetError and UsageError as `scores`.
         """
-        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
+        self._require_priced(request, merges)
         (place,) = self.ledger.spend([choice_charge(request, label, self.neighbors, self.account)])
         values = self._exact_scores(request, merges, label).tolist()
         sensitivity = Fraction(score_units(request.kind, self.neighbors, request.tables))
@@ -178,6 +187,12 @@ class DataCurator:
             merged=request.merged,
             children=tuple(request.children[position] for position in chosen) if request.children else (),
         )
+
+    def _require_priced(self, request: ScoreRequest | ChoiceRequest, merges: Mapping[str, Merge]) -> None:
+        """Refuse, before the charge, what the registered sensitivities do not hold for."""
+        require_scorable(request, self.domain.merged(merges) if request.merged else self.domain)
+        if request.tables is not None and self.selected:
+            raise UsageError(NO_PUBLIC_NUMBER)
 
     def _draw(self, count: int, law: Law) -> NDArray[np.int64]:
         if isinstance(law, Gaussian):
@@ -232,7 +247,8 @@ def _score(request: ScoreRequest | ChoiceRequest, position: int, exact: NDArray[
         return exact_scores.majority(exact)
     if request.kind == "mutual-information":
         assert request.tables is not None
-        # Only where records are replaced does one come here: their number is public, and no row changes it.
+        # One comes here only where records are replaced and all of a table's are counted (`_require_priced`): their
+        # number is public then, the same in every neighbor, so that no row settles whether this is raised.
         if int(exact.sum()) > request.tables.records:
             raise UsageError(
                 f"mutual information was priced for at most {request.tables.records} records and the table has more: "

@@ -38,6 +38,7 @@ have been bought: the schema is then the declared one, and the first answers set
 given. 2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say how
 many rows of a person are counted (in version 1 the unit is always a row)."""
 FROM_QUERY = "queryDeclaredRowWise"
+FILTERED = "rowsMeetACondition"
 """Present, and true, where the rows were those of a database's query or view, or of row-level security; the same word
 stands in charges.json."""
 
@@ -73,6 +74,8 @@ def measurement_files(transcript: Transcript) -> dict[str, bytes]:
     }
     if transcript.from_query:
         document[FROM_QUERY] = True
+    if transcript.filtered:
+        document[FILTERED] = True
     if transcript.structure is not None:
         document["structure"] = structure_to_json(transcript.structure)
     return {"transcript.json": canonical_json(document), "answers.i64": blob}
@@ -149,6 +152,7 @@ def _transcript(document: Mapping[str, Any], stored: NDArray[np.int64]) -> Trans
         run=text(document.get("run", "")),  # the first files had none
         declared=declared if bought else None,
         from_query=document.get(FROM_QUERY, False) is True,
+        filtered=document.get(FILTERED, False) is True,
     )
     if any(charge.person_rows != schema.person_rows for charge in bare.charges):
         raise ValueError

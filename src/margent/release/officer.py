@@ -97,7 +97,7 @@ def statement(
         "statement.html",
         title=transcript.schema.name or "Synthetic table",
         summary=summary,
-        protected=who_is_protected(transcript.schema, budget),
+        protected=who_is_protected(transcript.schema, budget, transcript.selected),
         meaning=what_epsilon_means(transcript.schema.unit, budget),
         worlds="in one its row says one thing, in the other another"
         if budget.relation == "replace"
@@ -170,7 +170,7 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "composition": f"By the {budget.accountant} account, every charge written before the data was looked at; "
         "releases under one budget file add up to its cap.",
         "public": "The schema: names, types, categories, bounds and bins; its author answers for where they come from."
-        + (" So is the number of records." if budget.relation == "replace" else "")
+        + (" So is the number of records." if budget.relation == "replace" and not transcript.selected else "")
         + _bought(transcript),
         "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: "
         "counted where the schema says, else as missing; in a column that has no missing cells, as a value that no row "

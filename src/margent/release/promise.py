@@ -18,8 +18,12 @@ from margent.schema.formulas import formula_warnings
 from margent.transcript import Transcript
 
 
-def who_is_protected(schema: Schema, budget: Budget) -> str:
-    """One sentence naming the protected unit and the neighbor relation.
+def who_is_protected(schema: Schema, budget: Budget, selected: bool = False) -> str:
+    """A few words naming the protected unit and the neighbor relation.
+
+    ``selected``: a condition, a query or a policy chose the rows (`margent.transcript.Transcript.selected`). A row that
+    is replaced may then come in or drop out, which is priced too: no registered sensitivity to a replacement is below
+    that to one row more or less.
 
     Privacy: none: a function of schema and options.
     """
@@ -29,6 +33,12 @@ def who_is_protected(schema: Schema, budget: Budget) -> str:
         return (
             f"Protected: every person, as told apart by the column {unit.field!r}: whether they were in the table, and "
             f"what all of their rows said. At most {rows} counted, drawn at random; rows without an id are left out."
+        )
+    if budget.relation == "replace" and selected:
+        return (
+            "Protected: what every single row said, and with it whether it was among the rows that were chosen for "
+            "this release: no row can be told from any other that it might have been. Not protected: how many rows "
+            "there were to choose from, which counts as public; how many were chosen does not."
         )
     if budget.relation == "replace":
         return (

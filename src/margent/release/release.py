@@ -19,7 +19,7 @@ from margent.progress import Progress, silent
 from margent.release.charge_json import charge_to_json
 from margent.release.counts import SyntheticCounts
 from margent.release.folder import refuse_existing, whole_folder
-from margent.release.measurements import FROM_QUERY, canonical_json, measurement_files
+from margent.release.measurements import FILTERED, FROM_QUERY, canonical_json, measurement_files
 from margent.release.package import data_package
 from margent.release.page import release_page
 from margent.release.parts import Parts
@@ -202,6 +202,7 @@ class Release:
             "relation": budget.relation,
             "personRows": budget.person_rows,
             **({FROM_QUERY: True} if self.transcript.from_query else {}),
+            **({FILTERED: True} if self.transcript.filtered else {}),
             "total": str(budget.total),
             "spent": str(self.transcript.spent),
             "charges": self.charges,

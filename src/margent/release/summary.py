@@ -224,7 +224,7 @@ def release_summary(
         "where": list(where),
         "seed": seed,
         "promise": [
-            who_is_protected(transcript.schema, budget),
+            who_is_protected(transcript.schema, budget, transcript.selected),
             *what_a_row_is(transcript),
             what_epsilon_means(transcript.schema.unit, budget),
             what_was_spent(transcript, budget),

@@ -13,6 +13,7 @@ from margent.postprocessing.posterior import Posterior, PosteriorSettings, impro
 from margent.postprocessing.tables import Table, evidence, working_domain
 from margent.progress import Progress, halves
 from margent.schema.domain import Clique, Domain
+from margent.settings import MOST_CELLS, require_between
 from margent.stream import Stream
 from margent.synthesizers.blocks import sampled_counts
 from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
@@ -37,6 +38,10 @@ class Descent:
     enough: int = 20_000
     last_sweeps: int = 3
     name: str = "descent"
+
+    def __post_init__(self) -> None:
+        """Check the settings. Raises: UsageError."""
+        require_between(self, enough=(0, MOST_CELLS), last_sweeps=(0, 100_000))
 
     def build(self, transcript: Transcript, progress: Progress) -> DescentModel:
         """Shrink every noisy table to the best of three models. Takes any transcript.

@@ -16,6 +16,7 @@ from margent.postprocessing.merging import Spread
 from margent.postprocessing.tables import Table
 from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
+from margent.settings import MOST_CELLS, require_between
 from margent.stream import Stream
 from margent.synthesizers.appending import Append, draw_given, layout, reached
 from margent.synthesizers.blocks import sampled_counts
@@ -54,8 +55,14 @@ class Gum:
 
     def __post_init__(self) -> None:
         """Check the settings. Raises: UsageError."""
-        if self.rounds < 0 or self.every < 1 or not 0 < self.decay <= 1 or not 0 < self.alpha < math.inf:
-            raise UsageError("gum: rounds >= 0, every >= 1, alpha > 0 and decay in (0, 1] are needed")
+        require_between(
+            self,
+            rounds=(0, 100_000),
+            alpha=(1e-6, 1e6),
+            decay=(1e-6, 1),
+            every=(1, 1_000_000),
+            enough=(0, MOST_CELLS),
+        )
         if not self.duplicate or not all(0 <= share <= 1 for share in self.duplicate):
             raise UsageError("gum: duplicate needs at least one share, each in [0, 1]")
 

@@ -15,6 +15,7 @@ from margent.postprocessing.merging import Spread
 from margent.postprocessing.tree_law import TreeLaw, fitted
 from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
+from margent.settings import MOST_CELLS, require_between
 from margent.stream import Stream
 from margent.synthesizers.appending import draw_given
 from margent.synthesizers.blocks import expected_or_sampled
@@ -42,6 +43,22 @@ class JunctionTreeSampling:
     spread: Spread = "projected"
     name: str = "junction-tree"
 
+    def __post_init__(self) -> None:
+        """Check cap and rounds. Raises: UsageError."""
+        require_between(self, most_cells=(1, MOST_CELLS), rounds=(1, 100_000))
+
+    def refusal(self, cells: int) -> str | None:
+        """Why a junction tree of up to so many cells might be refused; None where it is not.
+
+        Privacy: none: public facts only.
+        """
+        if cells <= self.most_cells:
+            return None
+        return (
+            f"a junction tree of up to {cells:,} cells may be bought, and synthesizer {self.name!r} takes at most "
+            f"{self.most_cells:,}: lower max_tree_cells, or raise the other (--set most_cells={cells})"
+        )
+
     def build(self, transcript: Transcript, progress: Progress) -> JunctionTreeModel:
         """Make the noisy tables consistent and fit the law.
 
@@ -52,9 +69,10 @@ class JunctionTreeSampling:
         measured = [answer.clique for answer in answers if set(answer.clique) <= set(transcript.domain.names)]
         structure = transcript.structure
         cliques = structure.cliques if isinstance(structure, CliqueTree) else tuple(measured)
-        # Whatever is in no clique is a clique of its own.
+        # Whatever is in no clique is a clique of its own; constant columns take no room.
         cliques = maximal((*cliques, *((name,) for name in transcript.domain.names)))
-        cells = tree_cells(cliques, transcript.merged_domain)
+        constant = sum(names == (name,) for names in cliques for name in names if transcript.domain.size(name) == 1)
+        cells = tree_cells(cliques, transcript.merged_domain) - constant
         if cells > self.most_cells:
             raise UsageError(
                 f"the junction tree of the measured tables has {cells:,} cells, and synthesizer {self.name!r} takes "

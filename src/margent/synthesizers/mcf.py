@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.errors import UsageError
 from margent.postprocessing.consistency import Consistency
 from margent.postprocessing.merging import Spread
 from margent.postprocessing.tables import Table
 from margent.progress import Progress
 from margent.schema.domain import Clique, Domain, outermost
+from margent.settings import MOST_CELLS, require_between
 from margent.stream import Stream
 from margent.synthesizers.blocks import sampled_counts
 from margent.synthesizers.columns import Columns, consistent
@@ -50,8 +50,7 @@ class MinCostFlow:
 
     def __post_init__(self) -> None:
         """Check the settings. Raises: UsageError."""
-        if self.passes < 0 or self.enough < 0 or not 0 <= self.still <= 1:
-            raise UsageError("mcf: passes >= 0, enough >= 0 and still in [0, 1] are needed")
+        require_between(self, passes=(0, 100_000), still=(0, 1), enough=(0, MOST_CELLS))
 
     def build(self, transcript: Transcript, progress: Progress) -> MinCostFlowModel:
         """Make the noisy tables consistent and non-negative. Takes any transcript.

@@ -16,6 +16,7 @@ from margent.postprocessing.posterior import OneWays, improved_one_ways
 from margent.postprocessing.tables import Evidence, Table, average, evidence, projected, working_domain
 from margent.progress import Progress
 from margent.schema.domain import Clique, Domain
+from margent.settings import MOST_CELLS, require_between
 from margent.stream import Stream
 from margent.synthesizers.columns import Columns, columns_of, sampleable_codes
 from margent.synthesizers.random_field import FieldSettings, fit_field, require_mbi
@@ -38,6 +39,23 @@ class Pgm:
     most_cells: int = 1_000_000
     settings: FieldSettings = field(default_factory=FieldSettings)
     name: str = "pgm"
+
+    def __post_init__(self) -> None:
+        """Check the cap. Raises: UsageError."""
+        require_between(self, most_cells=(1, MOST_CELLS))
+
+    def refusal(self, domain: Domain) -> str | None:
+        """Why single columns might pass the cap, whatever codes noisy answers merge; None where they cannot.
+
+        Privacy: none: public facts only.
+        """
+        cells = sum(domain.sizes)
+        if cells <= self.most_cells:
+            return None
+        return (
+            f"single columns have {cells:,} codes together, and the model of synthesizer {self.name!r} holds at most "
+            f"{self.most_cells:,} cells (--set most_cells={cells})"
+        )
 
     def build(self, transcript: Transcript, progress: Progress) -> PgmModel:
         """Fit the field. Takes any transcript.

@@ -80,7 +80,7 @@ class Rows:
 
     ``described`` gives the Arrow schema of some columns as they are read, ``reader`` takes their rows. A query's and a
     view's rows are ``derived``, and so are those that row-level security leaves; ``called`` says which they are. Other
-    rows are ``steady`` where every pass gets them in the same order.
+    rows are ``steady`` where every pass gets them in the same order. ``filtered``: those that meet a condition.
     ``require_same`` raises TableError where what was opened is no longer there.
 
     Privacy: private rows behind `reader`; all else are declarations.
@@ -92,6 +92,7 @@ class Rows:
     close: Callable[[], None] = field(repr=False)
     derived: bool
     steady: bool
+    filtered: bool = False
     called: str = VIEWED
     require_same: Callable[[], None] = field(default=_nothing, repr=False)
 
@@ -189,11 +190,8 @@ def _open(rows: Rows, schema: Schema, options: ReadOptions) -> OpenTable:
     by_name = {each.name: each for each in rows.columns}
     chosen = [by_name[name] for name in wanted]
     promised = rows.described(chosen)
-    names = tuple(declared.names)
     if rows.steady:
-        return OpenTable(
-            "parquet", names, wanted, lambda: rows.taken(chosen), rows.close, declared, from_query=rows.derived
-        )
+        return _table(rows, wanted, lambda: rows.taken(chosen), rows.close)
     require_spool(options)
     spool = Spool(options.spool_folder)
 
@@ -204,7 +202,14 @@ def _open(rows: Rows, schema: Schema, options: ReadOptions) -> OpenTable:
         spool.close()
         rows.close()
 
-    return OpenTable("parquet", names, wanted, read, close, declared, from_query=rows.derived)
+    return _table(rows, wanted, read, close)
+
+
+def _table(
+    rows: Rows, wanted: tuple[str, ...], read: Callable[[], Iterator[pa.RecordBatch]], close: Callable[[], None]
+) -> OpenTable:
+    names, declared = tuple(rows.declared.names), rows.declared
+    return OpenTable("parquet", names, wanted, read, close, declared, from_query=rows.derived, filtered=rows.filtered)
 
 
 def _streamed(rows: Rows, chosen: Sequence[Column], promised: pa.Schema) -> pa.RecordBatchReader:

@@ -195,6 +195,7 @@ def _rows(session: _Session, address: Address) -> Rows:
         session.close,
         derived=derived,
         steady=not derived,
+        filtered=address.where is not None,
         require_same=session.require_same,
     )
 

@@ -30,7 +30,8 @@ class OpenTable:
 
     Shapes: ``columns`` are the table's, in its order; batches have those of ``wanted``, in the schema's
     order, and at most `BATCH_ROWS` rows. ``kind`` is the file's or frame's kind; ``declared`` are the column types
-    that a typed file declares, None for text and frames; ``from_query`` as `margent.tables.source.TableSource` has it.
+    that a typed file declares, None for text and frames; ``from_query`` and ``filtered`` as
+    `margent.tables.source.TableSource` has them.
     Privacy: private rows; its own text shows names only.
     """
 
@@ -41,6 +42,7 @@ class OpenTable:
     give_back: Callable[[], None] = field(default=_nothing, repr=False)
     declared: pa.Schema | None = field(default=None, repr=False)
     from_query: bool = False
+    filtered: bool = False
     closed: bool = field(default=False, init=False)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -229,6 +229,7 @@ def _rows(session: _Session, address: Address) -> Rows:
         session.close,
         derived=relation is None or relation.derived,
         steady=relation is not None and relation.plain and scans_plainly(session, source, condition),
+        filtered=address.where is not None,
         called=VIEWED if relation is None else relation.called,
     )
 

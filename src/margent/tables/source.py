@@ -50,6 +50,11 @@ class TableSource(Protocol):
         """Whether a row is what the operator says: of a query or view of a database, or of its row-level security."""
         ...
 
+    @property
+    def filtered(self) -> bool:
+        """Whether a condition on the row itself (``where=``) left rows of a database's table out."""
+        ...
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """One pass over all rows: every pass gives the same rows in the same order.
 

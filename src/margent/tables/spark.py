@@ -64,6 +64,7 @@ class SparkRows:
     started: Any = field(default=None, repr=False)
     kind: str = KIND
     from_query: bool = False
+    filtered: bool = False
     closed: bool = field(default=False, init=False)
     _stored: Any = field(default=None, init=False, repr=False)
     _looked: bool = field(default=False, init=False, repr=False)
