@@ -38,9 +38,10 @@ have been bought: the schema is then the declared one, and the first answers set
 given. 2: choices by the exponential mechanism are answers, and their charges say epsilon and how many; charges say how
 many rows of a person are counted (in version 1 the unit is always a row)."""
 FROM_QUERY = "queryDeclaredRowWise"
-FILTERED = "rowsMeetACondition"
 """Present, and true, where the rows were those of a database's query or view, or of row-level security; the same word
 stands in charges.json."""
+FILTERED = "rowsMeetACondition"
+"""Present, and true, where the rows were those of a database's table that meet a condition; in charges.json too."""
 
 
 def measurement_files(transcript: Transcript) -> dict[str, bytes]:
