@@ -37,8 +37,8 @@ def who_is_protected(schema: Schema, budget: Budget, selected: bool = False) -> 
     if budget.relation == "replace" and selected:
         return (
             "Protected: what every single row said, and with it whether it was among the rows that were chosen for "
-            "this release. Not protected: how many rows there were to choose from, which counts as public; how many were "
-            "chosen does not."
+            "this release. Not protected: how many rows there were to choose from, which counts as public; how many "
+            "were chosen does not."
         )
     if budget.relation == "replace":
         return (
