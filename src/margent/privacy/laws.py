@@ -20,6 +20,8 @@ from margent.privacy.charge import Charge, Mechanism
 from margent.privacy.normal import real
 from margent.privacy.statement import check_positive
 
+SCALE_LIMIT = 1 << 50
+"""The widest noise there is: Pr[|draw| >= 2^62] < 2^-5900, and it would be an error rather than a wrong number."""
 VARIANCE_BITS = 60
 """A stated variance of Laplace noise is a fraction of about so many bits, the same on every machine."""
 

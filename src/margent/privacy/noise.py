@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from margent.errors import PlanError, UsageError
 from margent.privacy.brackets import DiscreteLaw, discrete_gaussian_law, discrete_laplace_law
 from margent.privacy.inversion import Inversion
-from margent.privacy.laws import Law
+from margent.privacy.laws import SCALE_LIMIT, Law
 from margent.privacy.rejection import BlockRejection
 
 INVERSION_LIMIT = 2_000  # the scale up to which the tables stay small and quick to make
-SCALE_LIMIT = 1 << 50  # then Pr[|draw| >= 2^62] < 2^-5900, and it would be an error rather than a wrong number
 _BLOCK_SCALE = 10  # binary logarithm of the scale, counted in blocks, at which blocks are drawn
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any, cast
 
 from margent.privacy.charge import Charge, Mechanism
+from margent.privacy.laws import SCALE_LIMIT
 from margent.privacy.neighbors import Neighbors
-from margent.privacy.noise import SCALE_LIMIT
 from margent.privacy.registered import require_registered
 from margent.release.values import fraction, positive, text, texts, whole
 
