@@ -185,7 +185,7 @@ def test_an_existing_output_is_refused_before_any_charge(
 def test_a_header_that_differs_is_refused_with_all_faults(
     people_schema: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = write_csv(tmp_path / "t.csv", [["F", "1", "2", "3"]], ["sex", "job", "age", "age"])
+    table = write_csv(tmp_path / "t.csv", [["F", "1", "2", "3", "4"]], ["sex", "job", "age", "age", "id"])
     assert synthesize(table, people_schema, tmp_path / "OUT") == 3
     said = capsys.readouterr().err
     for name in ("job", "work", "since", "age"):

@@ -38,7 +38,7 @@ def first_record(text: str, delimiter: str, quote: str | None, listed: Collectio
     >>> first_record('a,"b, c"' + chr(10) + "1,2", ",", '"').names
     ('a', 'b, c')
     >>> first_record('a,"b, c' + chr(10) + '1,"2"', ",", '"')
-    FirstRecord(names=('a', 'b, c'), length=8, fault='open')
+    FirstRecord(names=('a', 'b, c'), length=7, fault='open')
     """
     place = sum(1 for _ in takewhile(lambda letter: letter in _LINE_ENDS, text))
     if place == len(text):
