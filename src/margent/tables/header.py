@@ -87,8 +87,8 @@ def _not_shown(strange: int, cells: int) -> str:
     are = "is no column" if strange == 1 else "are no columns"
     return (
         f"{strange} of the first line's {cells} cells {are} of the schema, and less than half of the schema's "
-        "columns are among the others. What is not the schema's is not shown, since the line may be a row. If it is one, "
-        'say --no-header; if not, add its columns to the schema with "role": "drop", or take them out of the table'
+        "columns are among the others. What is not the schema's is not shown, since the line may be a row. If it is "
+        'one, say --no-header; if not, add its columns to the schema with "role": "drop", or take them out of the table'
     )
 
 
