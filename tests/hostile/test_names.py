@@ -94,7 +94,8 @@ def pages_of(names: list[str]) -> dict[str, str]:
     release = synthesize(frame, schema, budget=Budget(40), method="privsyn", rows=40, seed=1)
     from margent.release.page import release_page
 
-    account = Account(names[0], Budget(9).epsilon, Budget(9).delta, 0.5, [EarlierRun("2020", *2 * (1,), names[1])])
+    paid = [EarlierRun("2020", *2 * (1,), names[1], again=True)]
+    account = Account(names[0], Budget(9).epsilon, Budget(9).delta, 0.5, 1, paid)
     made = evaluate(frame, {names[0]: frame, names[1]: frame}, schema, metrics=[MarginalDistance(1, "tvd")])
     return {
         "release": release_page(release.transcript, release.budget, release.summary, release.counts),
