@@ -95,10 +95,11 @@ def heaviness(told_tables: list[Told], names: Clique, merged: bool) -> float:
 def half_width(deviation: float, kurtosis: float, whole: bool) -> float:
     """The half-width that holds 95 % of a cell's error of this standard deviation and excess kurtosis.
 
-    Noise comes in whole records, so an error lies on whole numbers or, where several answers are weighed together, often
-    close to them: half a record is added, so that the width reaches to the middle between the last number inside and
-    the first one outside. It is never more than sqrt 20 deviations, which hold 95 % of any law (Chebyshev). ``whole``:
-    errors are whole numbers, and so is the width; at least 1, since a count with noise is never said to be exact.
+    Noise comes in whole records, so an error lies on whole numbers or, where several answers are weighed together,
+    often close to them: half a record is added, so that the width reaches to the middle between the last number inside
+    and the first one outside. It is never more than sqrt 20 deviations, which hold 95 % of any law (Chebyshev).
+    ``whole``: errors are whole numbers, and so is the width; at least 1, since a count with noise is never said to be
+    exact.
 
     Source: Cornish, Fisher 1937: z + (z^3 - 3z) kurtosis / 24 at z = 1.96.
 
