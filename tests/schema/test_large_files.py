@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from margent.errors import Fault, SchemaError
+from margent.schema.check import MOST_CODES
 from margent.schema.fields import Dropped
 from margent.schema.read import schema_from_json
 from margent.schema.strict_json import strict_faults
@@ -61,6 +62,51 @@ def test_conditions_on_columns_of_many_codes_look_up_each_value_once() -> None:
     assert schema.rulebook is not None
     classes = [factor.classes[factor.columns.index("n")] for factor in schema.rulebook.zeros.factors]
     assert [int(own.sum()) for own in classes] == [8_000, 500]
+
+
+MILLION = {"type": "integer", "constraints": {"minimum": 0, "maximum": 999_999}, "margent": {"bins": {"width": 1}}}
+UNWRITABLE = {
+    "type": "number",
+    "constraints": {"minimum": 0, "maximum": 9},
+    "margent": {"bins": 9_000, "decimals": 0},
+}
+CENTURIES = {
+    "type": "datetime",
+    "constraints": {"minimum": "1800-01-01T00:00:00", "maximum": "2200-01-01T00:00:00"},
+    "margent": {"bins": "hour", "timeZone": "naive"},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "last"),
+    [(MILLION, 4_000_000, 4), (UNWRITABLE, 40_000, 4), (CENTURIES, 4_000_000, 3)],
+    ids=["good", "empty", "many"],
+)
+def test_codes_are_counted_over_all_columns_faulty_ones_included(
+    monkeypatch: pytest.MonkeyPatch, field: dict[str, Any], most: int, last: int
+) -> None:
+    """A few kilobytes may ask for a thousand columns of a million bins: minutes of work, and of memory a hundred GB."""
+    assert MOST_CODES == 4_000_000
+    monkeypatch.setattr("margent.schema.check.MOST_CODES", most)
+    error = error_of(document(*[{"name": f"c{place}", **field} for place in range(1_000)]))
+    stopped = {fault.pointer: fault.message for fault in error.faults}[f"/fields/{last}"]
+    assert f"codes or more in all, and at most {most:,}" in stopped
+    assert {fault.pointer.split("/")[2] for fault in error.faults} <= {str(place) for place in range(last + 1)}
+
+
+def test_as_many_codes_as_the_limit_says_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is the number said: seen at a smaller one, since four million codes take seconds."""
+    small = {"type": "integer", "constraints": {"minimum": 0, "maximum": 8, "required": True}}
+    monkeypatch.setattr("margent.schema.check.MOST_CODES", 40)
+    ten = [{"name": f"c{place}", **small} for place in range(4)]  # nine values each, and unreadable cells
+    assert len(schema_from_json(document(*ten)).fields) == 4
+    assert "41 codes" in str(
+        error_of(
+            document(
+                *ten, {"name": "one", "type": "integer", "constraints": {"minimum": 1, "maximum": 1, "required": True}}
+            )
+        )
+    )
 
 
 def test_the_text_of_an_error_lists_the_first_faults_and_counts_the_others() -> None:

@@ -31,6 +31,15 @@ FLOAT_DIGITS = 15
 """A decimal number of so many digits comes back exactly from a 64-bit float."""
 
 
+class CutError(ValueError):
+    """Bins that cannot be made, found after ``codes`` of them were tried: what a schema costs to refuse is counted."""
+
+    def __init__(self, message: str, codes: int) -> None:
+        """``message`` says what is wrong with the bins and what to do."""
+        super().__init__(message)
+        self.codes = codes
+
+
 @dataclass(frozen=True)
 class Grid:
     """The values that may be written stand at ``anchor + i * unit`` for whole i."""
@@ -38,9 +47,17 @@ class Grid:
     unit: Fraction
     anchor: int = 0
 
-    def ceiling(self, position: Position) -> int:
-        """The first i at or above a position."""
-        return -((self.anchor - position) // self.unit)
+    def ceilings(self, positions: Sequence[Position]) -> list[int]:
+        """The first i at or above each position; in whole numbers, since arithmetic on fractions takes far longer.
+
+        >>> Grid(Fraction(1, 10), 2).ceilings([2, Fraction(9, 4), Fraction(-1, 3)])
+        [0, 3, -23]
+        """
+        parts, unit = self.unit.denominator, self.unit.numerator
+        return [
+            -((self.anchor * position.denominator - position.numerator) * parts // (unit * position.denominator))
+            for position in positions
+        ]
 
     def floor(self, position: Position) -> int:
         """The last i at or below a position."""
@@ -77,7 +94,8 @@ def cut(field: Field, apart: Collection[Position] = ()) -> Cuts:
     low, high = _bounds(field)
     starts = _starts(field, low, high, apart)
     if len(starts) > MAX_CODES:
-        raise ValueError(f"makes {len(starts):,} bins; at most {MAX_CODES:,} are possible, use wider ones")
+        message = f"makes {len(starts):,} bins; at most {MAX_CODES:,} are possible, use wider ones"
+        raise CutError(message, len(starts))
     grid, first, count, taken = _placed(field, starts, low, high, apart)
     _require_drawable(field, count)
     return Cuts(starts, high, grid, tuple(first), tuple(count), tuple(taken))
@@ -97,7 +115,7 @@ def _placed(
 ) -> tuple[Grid, list[int], list[int], list[int]]:
     """The grid of the values; each bin's first value on it and number of values; values that are never drawn."""
     grid = Grid(Fraction(1, 10 ** decimals_of(field, starts))) if field.type == "number" else _grid(field, low)
-    first = [grid.ceiling(start) for start in starts]
+    first = grid.ceilings(starts)
     ends = [*first[1:], grid.floor(high) + 1]
     taken = sorted({int((p - grid.anchor) / grid.unit) for p in apart if (p - grid.anchor) % grid.unit == 0})
     count = [
@@ -128,14 +146,15 @@ def _grid(field: Field, low: Position) -> Grid:
 
 def _require_drawable(field: Field, count: Sequence[int]) -> None:
     if max(count, default=0) > 2**63:
-        raise ValueError("a bin holds more than 2^63 values; use more bins")
+        raise CutError("a bin holds more than 2^63 values; use more bins", len(count))
     if min(count, default=1) > 0:
         return
     empty = next(place for place, size in enumerate(count) if size <= 0)
     more = "raise margent.decimals, or use fewer bins" if field.type == "number" else "use fewer or wider bins"
-    raise ValueError(
+    raise CutError(
         f"bin {empty + 1} of {len(count)} holds no value that could be written (special codes and missing "
-        f"tokens aside); {more}"
+        f"tokens aside); {more}",
+        len(count),
     )
 
 
@@ -170,6 +189,8 @@ def _starts(field: Field, low: Position, high: Position, apart: Collection[Posit
                 + (f"these do: {known}" if known else "give a count, a list of edges or a width")
             )
         inner = boundaries(bins.period, field.type, int(low), int(high), field.time_zone)
+        if inner is None:
+            raise CutError(f"makes more than {MAX_CODES:,} bins; use a longer period", MAX_CODES + 1)
         return (low, *inner)
     assert isinstance(bins, QuantileBins)
     raise ValueError("quantile bins are bought during a run; there are none yet")
@@ -185,7 +206,7 @@ def _equal(low: Position, high: Position, count: int, whole: bool) -> tuple[Posi
         return tuple(int(low) + i * values // count for i in range(count))
     if low == high and count > 1:
         raise ValueError("minimum equals maximum, which leaves room for one bin")
-    return tuple(low + Fraction(i * (high - low), count) for i in range(count))
+    return _spaced(low, Fraction(high - low) / count, count)
 
 
 def _edges(field: Field, bins: EdgeBins, low: Position, high: Position) -> tuple[Position, ...]:
@@ -208,8 +229,15 @@ def _wide(low: Position, high: Position, width: Decimal, whole: bool) -> tuple[P
     if count > MAX_CODES:
         raise ValueError(f"makes {count:,} bins; at most {MAX_CODES:,} are possible, use a larger width")
     if whole:
-        return tuple(int(low) + i * int(step) for i in range(count))
-    return tuple(low + i * step for i in range(count))
+        return tuple(range(int(low), int(low) + count * int(step), int(step)))
+    return _spaced(low, step, count)
+
+
+def _spaced(low: Position, step: Fraction, count: int) -> tuple[Position, ...]:
+    """low + i step for each i, over one denominator: one fraction is made for each, instead of three."""
+    whole = low.denominator * step.denominator
+    begin, more = low.numerator * step.denominator, step.numerator * low.denominator
+    return tuple(Fraction(begin + i * more, whole) for i in range(count))
 
 
 def decimals_of(field: Field, starts: Sequence[Position] = ()) -> int:
@@ -230,7 +258,9 @@ def decimals_of(field: Field, starts: Sequence[Position] = ()) -> int:
     numbers = [Decimal(value) for value in declared if isinstance(value, int | Decimal)]
     decimals = max((decimal_places(number) for number in numbers), default=0)
     largest = max((abs(Fraction(number)) for number in numbers), default=Fraction(0))
-    widths = [other - one for one, other in pairwise(starts)]
+    # Bins of one width have the same one all along, but for the last.
+    distinct = starts if isinstance(field.bins, EdgeBins) else starts[:2]
+    widths = [other - one for one, other in pairwise(distinct)]
     if len(starts) and field.maximum is not None:
         widths.append(scalar_position("number", field.maximum, None) - starts[-1])
     narrowest = Fraction(min(widths, default=0))

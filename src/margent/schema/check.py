@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from margent.errors import Fault
+from margent.schema.bins import CutError
 from margent.schema.check_drawing import drawing_faults, reference_faults
 from margent.schema.check_values import bound_faults, list_faults, spelling_faults
 from margent.schema.drawing import draws_of
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 250_000
 """Missing tokens of the table, counted once for each column in which they are looked for."""
+MOST_CODES = 4_000_000
+"""Codes of all modeled columns together: each takes about a microsecond to make and a hundred bytes to keep."""
 MOST_SIZES = 1000
 """Rows of a person up to which a table of persons by their number of rows makes sense."""
 
@@ -42,10 +45,19 @@ def schema_faults(fields: Sequence[tuple[str, Field]], missing: Sequence[Missing
         )
         return [*faults, Fault("/missingValues", message)]
     by_name = {field.name: field for _, field in fields}
+    codes = 0
     for pointer, field in fields:
         tokens = missing if field.missing is None else field.missing
-        faults += field_faults(field, pointer, tokens)
+        found, size = _examined(field, pointer, tokens)
+        faults += found
         faults += reference_faults(field, pointer, by_name)
+        codes += size
+        if codes > MOST_CODES:
+            message = (
+                f"with this field the modeled columns have {codes:,} codes or more in all, and at most {MOST_CODES:,} "
+                "are possible; use wider bins, shorter lists or fewer columns (later fields were not looked at)"
+            )
+            return [*faults, Fault(pointer, message)]
     if fields and all(field.role == "drop" for _, field in fields):
         faults.append(Fault("/fields", "every field has role drop, so that nothing would be written; keep one"))
     person: str | None = getattr(unit, "field", None)
@@ -67,14 +79,20 @@ def size_faults(max_rows: int, person: str, fields: Sequence[Field]) -> list[Fau
 
 def field_faults(field: Field, pointer: str, tokens: Sequence[MissingToken]) -> list[Fault]:
     """Every semantic fault of one field whose missing tokens are ``tokens``."""
+    return _examined(field, pointer, tokens)[0]
+
+
+def _examined(field: Field, pointer: str, tokens: Sequence[MissingToken]) -> tuple[list[Fault], int]:
+    """A field's faults, and how many codes it has where they can be made."""
     values = [*spelling_faults(field), *bound_faults(field), *list_faults(field), *drawing_faults(field)]
-    found = [*_misplaced(field), *values, *_code_faults(field, tokens)]
+    found, size = [*_misplaced(field), *values, *_code_faults(field, tokens)], 0
     if field.role == "model" and not values:
-        found += _domain_faults(field, tokens)
+        faults, size = _domain_faults(field, tokens)
+        found += faults
     if field.hierarchy is not None and field.listed:
         names = [scalar_text(item.value) for item in field.listed]
         found += hierarchy_faults(field.hierarchy, names, "/margent/hierarchy")
-    return [Fault(pointer + fault.pointer, f"field {field.name!r}: {fault.message}") for fault in found]
+    return [Fault(pointer + fault.pointer, f"field {field.name!r}: {fault.message}") for fault in found], size
 
 
 def unsettled(schema: Schema) -> list[Fault]:
@@ -207,11 +225,11 @@ def _has_quantiles(field: Field) -> bool:
     return isinstance(field.bins, QuantileBins) and field.listed is None and field.type in ORDERED
 
 
-def _difference_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
-    """Whether the codes of a date relative to another can be made."""
+def _difference_faults(field: Field, tokens: Sequence[MissingToken]) -> tuple[list[Fault], int]:
+    """Whether the codes of a date relative to another can be made, and how many there are."""
     other = field.relative_to
     if other is None or other.minimum > other.maximum:
-        return  # which is a fault already
+        return [], 0  # which is a fault already
     try:
         if isinstance(field.bins, QuantileBins):
             field = gridded(field, tokens)
@@ -219,38 +237,29 @@ def _difference_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator
         assert layout.differences is not None
         draws_of(layout.differences.field, layout.differences.cuts)  # type: ignore[arg-type]
     except ValueError as error:
-        yield Fault("/margent/relativeTo", str(error))
+        return [Fault("/margent/relativeTo", str(error))], _tried(error)
+    return [], layout.size
 
 
-def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fault]:
-    """Whether the field's codes can be made at all."""
+def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> tuple[list[Fault], int]:
+    """Whether the field's codes can be made at all, and how many there are."""
     if field.open_set is not None:
-        if field.required and field.unlisted_to is None:
-            yield Fault(
-                "/margent/unlisted",
-                "cells of an open set that are not kept must go somewhere, and a required field has no missing cells: "
-                'name a value for them, such as {"to": "other"}',
-            )
-        if field.unlisted_to is not None and admissible(field.unlisted_to.encode(), ()) is None:
-            yield Fault("/margent/unlisted/to", "must be a text of at most 256 printable characters")
-        return
+        return list(_open_faults(field)), 0
     if field.relative_to is not None:
-        yield from _difference_faults(field, tokens)
-        return
+        return _difference_faults(field, tokens)
     if field.type == "string" and field.listed is None:
-        yield Fault(
-            "",
+        message = (
             "a text column can only be modeled from a closed list: give categories (or have them bought: "
-            'margent.openSet), or set margent.role to "identifier" (fresh ids are written) or "drop"',
+            'margent.openSet), or set margent.role to "identifier" (fresh ids are written) or "drop"'
         )
-        return
+        return [Fault("", message)], 0
     if field.listed is None and field.type != "boolean":
         lacking = [key for key in ("minimum", "maximum") if getattr(field, key) is None]
         if lacking:
             both = " and ".join(lacking)
             more = ", and margent.bins" if field.type == "number" and field.bins is None else ""
-            yield Fault("/constraints", f"needs a public {both} (from documentation, not from the rows){more}")
-            return
+            message = f"needs a public {both} (from documentation, not from the rows){more}"
+            return [Fault("/constraints", message)], 0
     try:
         layout = layout_of(gridded(field, tokens) if _has_quantiles(field) else field, tokens)
         if layout.cuts is not None:
@@ -258,4 +267,22 @@ def _domain_faults(field: Field, tokens: Sequence[MissingToken]) -> Iterator[Fau
     except ValueError as error:
         about_unlisted = field.unlisted_to is not None and "the value it names" in str(error)
         key = "/margent/unlisted/to" if about_unlisted else "/margent/bins" if field.bins is not None else ""
-        yield Fault(key, str(error))
+        return [Fault(key, str(error))], _tried(error)
+    return [], layout.size
+
+
+def _tried(error: ValueError) -> int:
+    """How many codes were made before a field turned out to be faulty."""
+    return error.codes if isinstance(error, CutError) else 0
+
+
+def _open_faults(field: Field) -> Iterator[Fault]:
+    """Whether cells of an open set that are not kept have somewhere to go."""
+    if field.required and field.unlisted_to is None:
+        yield Fault(
+            "/margent/unlisted",
+            "cells of an open set that are not kept must go somewhere, and a required field has no missing cells: "
+            'name a value for them, such as {"to": "other"}',
+        )
+    if field.unlisted_to is not None and admissible(field.unlisted_to.encode(), ()) is None:
+        yield Fault("/margent/unlisted/to", "must be a text of at most 256 printable characters")

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.schema.bins import Cuts, cut
+from margent.schema.bins import CutError, Cuts, cut
 from margent.schema.parts import Decode, Field, Tail
 from margent.schema.positions import Position
 from margent.stream import scaled
@@ -86,10 +86,11 @@ def _whole_cuts(field: Field, apart: Sequence[Position]) -> Cuts:
     """
     try:
         return cut(replace(field, decimals=0), apart)
-    except ValueError:
-        raise ValueError(
+    except CutError as error:
+        raise CutError(
             'with decode "integer" every bin needs a whole number of its own (special codes, spikes and missing '
-            "tokens aside); use wider bins, or another way to decode"
+            "tokens aside); use wider bins, or another way to decode",
+            error.codes,
         ) from None
 
 

@@ -22,13 +22,13 @@ MONTHS_OF: Mapping[Period, int] = {"month": 1, "quarter": 3, "year": 12}
 _EPOCH = date(1970, 1, 1)
 
 
-def boundaries(period: Period, kind: FieldType, low: int, high: int, time_zone: str | None) -> tuple[int, ...]:
-    """Positions in (low, high] where a new period begins, in order; units as in `margent.schema.positions`.
+def boundaries(period: Period, kind: FieldType, low: int, high: int, time_zone: str | None) -> tuple[int, ...] | None:
+    """Positions in (low, high] where a new period begins, in order; None where there are more than `MAX_CODES`.
+
+    Units are those of `margent.schema.positions`.
 
     >>> [str(_EPOCH + timedelta(days=day)) for day in boundaries("quarter", "date", 18262, 18400, None)]
     ['2020-04-01']
-
-    Raises: ValueError where there would be more than a million.
     """
     found: list[int] = []
     for position in _beginnings(period, kind, low, high, time_zone):
@@ -37,7 +37,7 @@ def boundaries(period: Period, kind: FieldType, low: int, high: int, time_zone: 
         if position > low and (not found or position > found[-1]):
             found.append(position)
         if len(found) > MAX_CODES:
-            raise ValueError(f"makes more than {MAX_CODES:,} bins; use a longer period")
+            return None
     return tuple(found)
 
 
