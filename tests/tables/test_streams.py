@@ -250,6 +250,18 @@ def test_the_copy_is_the_operator_s_alone_and_has_no_name(tmp_path: Path) -> Non
         assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
+def test_a_batch_of_any_length_is_copied_in_pieces(tmp_path: Path) -> None:
+    """DuckDB gives a million rows at once, a reader perhaps its whole table: a pass must not hold that."""
+    rows = 150_000
+    batch = pa.record_batch({"n": pa.array(range(rows), pa.int64())})
+    spool = Spool(tmp_path)
+    spool.fill(lambda: pa.RecordBatchReader.from_batches(batch.schema, iter([batch])), batch.schema, ("n",))
+    pieces = list(spool.batches())
+    assert [piece.num_rows for piece in pieces] == [65_536, 65_536, rows - 2 * 65_536]
+    assert [value for piece in pieces for value in piece["n"].to_pylist()] == list(range(rows))
+    spool.close()
+
+
 def test_dictionaries_that_differ_between_batches_are_spooled(tmp_path: Path) -> None:
     batches = [pa.record_batch({"c": pa.array(words).dictionary_encode()}) for words in (["a", "b"], ["z", None])]
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, iter(batches))

@@ -7,7 +7,7 @@ import logging
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -56,7 +56,9 @@ class _Lines(logging.Handler):
     """Log records as lines on standard error; only what this program logs itself comes here."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage(), err=True)
+        # A line that nobody reads any more (`-v 2>&1 | head`) must not cost the answer it tells of.
+        with suppress(OSError, ValueError):
+            say(record.getMessage(), err=True)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,9 @@ def soft_stops(state: RunState) -> Iterator[None]:
     def stop(number: int, frame: Any) -> None:
         if state.pause.looking and not state.pause.asked:
             state.pause.asked = True
-            say(WAITING, err=True)
+            # Perhaps nobody reads it any more (of `2>&1 | tee log`, tee got the signal too): the answer is kept.
+            with suppress(OSError, ValueError, RuntimeError):
+                say(WAITING, err=True)
             return
         raise KeyboardInterrupt
 

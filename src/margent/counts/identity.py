@@ -61,7 +61,10 @@ def keyed_hashes(key: bytes, texts: Any) -> Words:
     Source: Bellare, Kilian, Rogaway 2000; Petrank, Rackoff 2000 (prefix-free messages).
     """
     count = len(texts)
-    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + count + 1]
+    if not count:
+        return np.zeros((0, 2), dtype=np.uint64)  # of no texts there may be no offsets either
+    # As many as are needed: how long the buffer of a damaged file says to be need be no whole number of offsets.
+    offsets = np.frombuffer(texts.buffers()[1], dtype=np.int64, count=count + 1, offset=8 * texts.offset)
     data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
     starts, lengths = offsets[:-1], np.diff(offsets)
     first = np.zeros((count, 2), dtype=np.uint64)

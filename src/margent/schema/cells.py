@@ -26,9 +26,10 @@ def plain(column: Any) -> Any:
         kind = column.type
     if pa.types.is_run_end_encoded(kind):
         return runs_spelled(column, plain)
-    if pa.types.is_string(kind) or pa.types.is_fixed_size_binary(kind) or kind == pa.string_view():
+    if pa.types.is_string(kind) or kind == pa.string_view():
         return column.cast(pa.binary())
-    if pa.types.is_large_string(kind) or kind == pa.binary_view():
+    # Wide cells of one length pass 2 GiB at a number of rows: only 64-bit offsets serve however many there are.
+    if pa.types.is_large_string(kind) or pa.types.is_fixed_size_binary(kind) or kind == pa.binary_view():
         return column.cast(pa.large_binary())
     return column
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from margent.errors import TableError, UsageError
+from margent.machine import block_rows
 from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
 from margent.tables.options import ReadOptions
@@ -179,10 +180,13 @@ class Spool:
             raise TableError(UNREADABLE)
         none = [pa.nulls(0, field.type) for field in reader.schema]
         empty = pa.RecordBatch.from_arrays(none, schema=reader.schema)
-        declared = _spoolable(plain(empty, wanted)).schema
+        declared, most = _spoolable(plain(empty, wanted)).schema, block_rows(len(wanted))
         with pa.ipc.new_file(pa.PythonFile(self.file, "w"), declared) as writer:
             for batch in reader:
-                writer.write_batch(_spoolable(plain(sound(batch.select(list(wanted))), wanted)))
+                rows = sound(batch.select(list(wanted)))
+                # A stream's batches may be as long as its table; each is held whole by every pass over the copy.
+                for start in range(0, rows.num_rows, most):
+                    writer.write_batch(_spoolable(plain(rows.slice(start, most), wanted)))
         self.file.flush()
         self.whole = True
 
