@@ -176,6 +176,15 @@ def test_what_was_paid_is_read_back(method: str, relation: Any, account: str, tm
             assert least_sensitivity_squared(charge) == charge.sensitivity_squared
 
 
+@pytest.mark.parametrize("delta", ["1e-60", "1e-300", Fraction(1, 3**40)])
+def test_a_budget_of_long_numbers_is_read_back(delta: Any, tmp_path: Path) -> None:
+    """What a person types has at most sixty characters; what a release writes is p/q of any length."""
+    table = write_csv(tmp_path / "t.csv", people_rows(60))
+    budget = Budget("0.37123457", delta)
+    made = synthesize(table, schema_from_json(SCHEMA), budget=budget, method="independent", seed=1, rows=5)
+    assert read_release(made.save(tmp_path / "OUT"))[1] == budget
+
+
 def test_a_ledger_takes_no_gaussian_noise_below_its_account_s_price(release: Path) -> None:
     """Up to a scale of 64 a GDP price is above D^2/(2 s^2), which is what zCDP asks."""
     transcript, budget, _ = read_release(release)

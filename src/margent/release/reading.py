@@ -6,6 +6,7 @@ Everybody may write such a folder. What is read here is therefore whole, consist
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from margent.privacy.ledger import require_paid
 from margent.release.files import read_json
 from margent.release.folder import internal_files
 from margent.release.measurements import read_measurements
-from margent.release.values import text, whole
+from margent.release.values import fraction, text, whole
 from margent.schema.stored import schema_of_texts
 from margent.tables.options import FILE_SUFFIXES, ReadOptions
 from margent.transcript import Transcript
@@ -63,13 +64,18 @@ def _budget(summary: Mapping[str, Any], transcript: Transcript) -> Budget:
     if summary.get("personRows", rows) != rows:
         raise ValueError
     return Budget(
-        epsilon=text(summary["epsilon"]),
-        delta=text(summary["delta"]),
+        epsilon=_exact(summary["epsilon"]),
+        delta=_exact(summary["delta"]),
         accountant=summary["accountant"],
         relation=summary["relation"],
-        delta_for_atoms=text(summary.get("deltaForAtoms", "0")),
+        delta_for_atoms=_exact(summary.get("deltaForAtoms", "0")),
         person_rows=rows,
     )
+
+
+def _exact(value: Any) -> Fraction | str:
+    """A number of the budget as a release writes it, p/q of any length (delta may be 1e-300), or as people do."""
+    return fraction(value) if "/" in text(value) else value
 
 
 def _require_facts(summary: dict[str, Any]) -> None:
