@@ -57,7 +57,26 @@ def hostile_files() -> dict[str, Callable[[Path], object]]:
         BudgetFile(path, "people").init(Budget(1))
         os.mkfifo(path.with_name(path.name + "-journal"))
 
+    def lost(which: int) -> Callable[[Path], object]:
+        """A page of the last entry was not written: 1 is the table's, 2 the index's, by which sums are looked up."""
+
+        def make(path: Path) -> None:
+            file = BudgetFile(path, "people")
+            file.init(Budget(1))
+            file.reserve(Budget("0.1"), "row", run_id())
+            before = path.read_bytes()
+            file.reserve(Budget("0.99"), "row", run_id())
+            after, place = bytearray(path.read_bytes()), slice(4096 * which, 4096 * (which + 1))
+            assert len(after) == 3 * 4096
+            assert after[place] != before[place]
+            after[place] = before[place]
+            path.write_bytes(after)
+
+        return make
+
     return {
+        "lost page of the table": lost(1),
+        "lost page of the index": lost(2),
         "absent": lambda path: None,
         "empty": lambda path: path.touch(),
         "text": lambda path: path.write_text("epsilon: 100\n" * 500),
@@ -99,6 +118,12 @@ def test_hostile_files_are_refused_with_a_typed_error_and_left_alone(kind: str, 
             file.init(Budget(5))
     if kind not in ("absent", "empty", "no declaration", "write-ahead log"):
         assert {item.name: item.read_bytes() for item in tmp_path.iterdir() if item.is_file()} == before
+
+
+def test_a_name_that_leaves_no_room_for_the_journal_s_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ("n" * 250)).touch()
+    with pytest.raises(BudgetError, match="take a shorter name"):
+        BudgetFile(tmp_path / ("n" * 250), "people").balance()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from margent.errors import BudgetError
@@ -114,9 +114,14 @@ def _require_plain_file(path: Path) -> None:
         raise BudgetError(f"{path}: larger than {MAX_BYTES // 2**20} MiB, which no budget file is; nothing was charged")
     for beside in (path.with_name(path.name + end) for end in ("-journal", "-wal")):
         # SQLite opens what lies there, and a pipe would keep it waiting for ever.
-        with suppress(FileNotFoundError):  # another run's journal comes and goes
-            if not stat.S_ISREG(beside.lstat().st_mode):
-                raise BudgetError(f"{beside}: not a regular file, where SQLite keeps its journal; remove it")
+        try:
+            regular = stat.S_ISREG(beside.lstat().st_mode)
+        except FileNotFoundError:  # another run's journal comes and goes
+            continue
+        except OSError:
+            raise BudgetError(f"{path}: SQLite could not keep its journal beside it; take a shorter name") from None
+        if not regular:
+            raise BudgetError(f"{beside}: not a regular file, where SQLite keeps its journal; remove it")
 
 
 def require_format(path: Path, file: sqlite3.Connection) -> None:

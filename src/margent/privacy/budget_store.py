@@ -98,6 +98,7 @@ def reserve(path: Path, wanted: Reservation) -> Balance:
     if not is_run_id(wanted.run) or wanted.kind not in ("reserve", "again"):
         raise BudgetError("nothing was charged: a run's id is 32 hexadecimal digits in lower case, and drawn at random")
     with opened(path) as file, transaction(file):
+        _require_whole(path, file)
         before = _balance(path, file, wanted.data_set)
         if wanted.cost <= 0 or wanted.delta_for_atoms < 0:
             raise BudgetError("nothing was charged: a run's price must be above 0")
@@ -178,13 +179,18 @@ def read(path: Path) -> tuple[dict[str, Balance], tuple[str, ...]]:
     Raises: BudgetError naming the first entry that is not as it was written.
     """
     with opened(path) as file:
-        if file.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise damaged(path, "SQLite finds faults in it")
+        _require_whole(path, file)
         rows = file.execute("SELECT number, data_set, body, hash FROM entries ORDER BY number").fetchall()
     try:
         return balances(rows), tuple(row[3] for row in rows)
     except ValueError as fault:
         raise damaged(path, str(fault)) from None
+
+
+def _require_whole(path: Path, file: sqlite3.Connection) -> None:
+    # Not the quick check, which does not hold the index against the table: sums are looked up by the index.
+    if file.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+        raise damaged(path, "SQLite finds faults in it")
 
 
 def _balance(path: Path, file: sqlite3.Connection, name: str) -> Balance:
@@ -252,8 +258,9 @@ def _written_run(run: str) -> str:
 
 
 def _sealed_entry(path: Path, file: sqlite3.Connection, number: int) -> Entry:
-    text, seal = file.execute("SELECT body, hash FROM entries WHERE number = ?", (number,)).fetchone()
+    found = file.execute("SELECT body, hash FROM entries WHERE number = ?", (number,)).fetchone()
     try:
+        text, seal = found
         if seal_of(_hash_of(path, file, number - 1), text) != seal:
             raise ValueError
         return read_entry(text)
