@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from margent.schema.cells import plain
 from margent.schema.codec import Codec
 from margent.schema.fields import (
     Boolean,
@@ -209,3 +210,10 @@ def test_a_batch_without_the_column_is_a_fault_of_the_caller() -> None:
     codec = Codec(Schema([Category("x", ["a"])], unit="row"))
     with pytest.raises(KeyError):
         codec.encode(pa.RecordBatch.from_pydict({"y": ["a"]}))
+
+
+def test_cells_of_one_length_get_offsets_that_no_number_of_rows_passes() -> None:
+    """32-bit ones end at 2 GiB, so that the rows of a batch would decide whether a run goes on."""
+    cells = pa.array([b"M", b"F", None], pa.binary(1))
+    assert plain(cells).type == pa.large_binary()
+    assert codes(Category("sex", ["F", "M"]), [b"M", b"F"], pa.binary(1)) == [1, 0]

@@ -98,15 +98,10 @@ def test_as_many_codes_as_the_limit_says_are_possible(monkeypatch: pytest.Monkey
     """The limit is the number said: seen at a smaller one, since four million codes take seconds."""
     small = {"type": "integer", "constraints": {"minimum": 0, "maximum": 8, "required": True}}
     monkeypatch.setattr("margent.schema.check.MOST_CODES", 40)
-    ten = [{"name": f"c{place}", **small} for place in range(4)]  # nine values each, and unreadable cells
-    assert len(schema_from_json(document(*ten)).fields) == 4
-    assert "41 codes" in str(
-        error_of(
-            document(
-                *ten, {"name": "one", "type": "integer", "constraints": {"minimum": 1, "maximum": 1, "required": True}}
-            )
-        )
-    )
+    four = [{"name": f"c{place}", **small} for place in range(4)]  # ten codes each: nine values, and unreadable cells
+    assert len(schema_from_json(document(*four)).fields) == 4
+    one = {"name": "one", "type": "integer", "constraints": {"minimum": 1, "maximum": 1, "required": True}}
+    assert "41 codes" in str(error_of(document(*four, one)))
 
 
 def test_the_text_of_an_error_lists_the_first_faults_and_counts_the_others() -> None:

@@ -47,6 +47,15 @@ def say(text: str = "", *, err: bool = False, lines: bool = False, newline: bool
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err, nl=newline)
 
 
+def say_if_read(text: str) -> None:
+    """`say` on standard error, where perhaps nobody reads any more (`2>&1 | head`): that must not cost an answer.
+
+    What is said within a look, after its charge: an error of the pipe's would end the look before its answer is kept.
+    """
+    with suppress(OSError, ValueError, RuntimeError):  # the last one where a signal comes in the middle of a line
+        say(text, err=True)
+
+
 def say_json(document: Mapping[str, Any] | list[Any]) -> None:
     """Print one JSON object for a program: ASCII only, every control character as JSON escapes it."""
     click.echo(json.dumps(document, indent=1, allow_nan=False).replace("\x7f", "\\u007f"))
@@ -56,9 +65,7 @@ class _Lines(logging.Handler):
     """Log records as lines on standard error; only what this program logs itself comes here."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        # A line that nobody reads any more (`-v 2>&1 | head`) must not cost the answer it tells of.
-        with suppress(OSError, ValueError):
-            say(record.getMessage(), err=True)
+        say_if_read(record.getMessage())
 
 
 @contextmanager

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margent.cli.console import say
+from margent.cli.console import say_if_read
 
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
@@ -46,9 +46,7 @@ def soft_stops(state: RunState) -> Iterator[None]:
     def stop(number: int, frame: Any) -> None:
         if state.pause.looking and not state.pause.asked:
             state.pause.asked = True
-            # Perhaps nobody reads it any more (of `2>&1 | tee log`, tee got the signal too): the answer is kept.
-            with suppress(OSError, ValueError, RuntimeError):
-                say(WAITING, err=True)
+            say_if_read(WAITING)  # of `2>&1 | tee log`, tee got the signal too
             return
         raise KeyboardInterrupt
 

@@ -258,9 +258,9 @@ def decimals_of(field: Field, starts: Sequence[Position] = ()) -> int:
     numbers = [Decimal(value) for value in declared if isinstance(value, int | Decimal)]
     decimals = max((decimal_places(number) for number in numbers), default=0)
     largest = max((abs(Fraction(number)) for number in numbers), default=Fraction(0))
-    # Bins of one width have the same one all along, but for the last.
-    distinct = starts if isinstance(field.bins, EdgeBins) else starts[:2]
-    widths = [other - one for one, other in pairwise(distinct)]
+    # Equal bins and bins of a width have the same one all along, but for the last.
+    told_apart = starts[:2] if isinstance(field.bins, EqualBins | WidthBins) else starts
+    widths = [other - one for one, other in pairwise(told_apart)]
     if len(starts) and field.maximum is not None:
         widths.append(scalar_position("number", field.maximum, None) - starts[-1])
     narrowest = Fraction(min(widths, default=0))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_TOKENS = 250_000
 """Missing tokens of the table, counted once for each column in which they are looked for."""
 MOST_CODES = 4_000_000
-"""Codes of all modeled columns together: each takes about a microsecond to make and a hundred bytes to keep."""
+"""Codes of all modeled columns together: each takes one to three microseconds to make and a hundred bytes to keep."""
 MOST_SIZES = 1000
 """Rows of a person up to which a table of persons by their number of rows makes sense."""
 
