@@ -9,6 +9,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from margent.errors import UsageError
@@ -35,12 +36,17 @@ def settings_of(half: object) -> dict[str, str]:
     {'passes': '20', 'still': '0.0005', 'enough': '20000', 'spread': 'projected'}
     """
     assert is_dataclass(half)
-    hints = get_type_hints(type(half))
+    hints = _hints(type(half))
     return {
         each.name: _text(getattr(half, each.name))
         for each in fields(half)
         if each.name not in _NOT_SETTINGS and _readable(hints[each.name])
     }
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
 
 
 def configured(half: Half, settings: Settings) -> Half:
@@ -53,7 +59,7 @@ def configured(half: Half, settings: Settings) -> Half:
     >>> configured(MinCostFlow(), {"passes": "3", "alpha": "1"}).passes
     3
     """
-    known, hints = settings_of(half), get_type_hints(type(half))
+    known, hints = settings_of(half), _hints(type(half))
     values, faults = {}, []
     for name, text in settings.items():
         if name not in known:

@@ -78,10 +78,7 @@ class GdpAccount:
     def gaussian_scale(self, sensitivity_squared: Fraction, share: Fraction) -> Fraction:
         """The smallest grid scale s^2 whose `gaussian_cost` is at most ``share``."""
         check_positive(sensitivity_squared, "the squared sensitivity")
-        check_positive(share, "the share of the budget")
-        # g(s) > 1/s, so no smaller scale can do.
-        least = sensitivity_squared / (2 * share)
-        return grid.first_fitting(least, lambda s2: self.gaussian_cost(sensitivity_squared, s2) <= share)
+        return _scale(sensitivity_squared, check_positive(share, "the share of the budget"))
 
     def laplace_cost(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
         """B of epsilon = sensitivity/scale: mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)); rounded up."""
@@ -106,11 +103,15 @@ class GdpAccount:
         return _epsilon(max(spent, _LEAST_SPENT), delta)
 
 
-def _hockey_stick(epsilon: Real, mu: Real) -> Real:
-    """delta(epsilon) of a mu-GDP mechanism: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)."""
+def _hockey_stick(epsilon: Real, mu: Real) -> tuple[Real, Real]:
+    """delta(epsilon) of a mu-GDP mechanism, Q(epsilon/mu - mu/2) - e^epsilon Q(epsilon/mu + mu/2), and its last term.
+
+    The last term, negated, is the slope in epsilon; the slope in mu is the normal density at epsilon/mu - mu/2.
+    """
     mp = normal.context()
     middle = epsilon / mu
-    return normal.upper_tail(middle - mu / 2) - mp.exp(epsilon) * normal.upper_tail(middle + mu / 2)
+    last = mp.exp(epsilon) * normal.upper_tail(middle + mu / 2)
+    return normal.upper_tail(middle - mu / 2) - last, last
 
 
 @lru_cache(maxsize=8192, typed=True)
@@ -132,6 +133,13 @@ def squared_price(scale_squared: Fraction) -> Fraction:
         )
     excess = _mass_off_zero(real(scale_squared))
     return normal.rounded_up((2 * normal.upper_tail_inverse(excess / (1 + excess) / 2)) ** 2)
+
+
+@lru_cache(maxsize=1024)
+def _scale(sensitivity_squared: Fraction, share: Fraction) -> Fraction:
+    # g(s) > 1/s, so no smaller scale can do.
+    least = sensitivity_squared / (2 * share)
+    return grid.first_fitting(least, lambda s2: sensitivity_squared * squared_price(s2) / 2 <= share)
 
 
 def _mass_off_zero(scale_squared: Real) -> Real:
@@ -169,13 +177,16 @@ def _total(epsilon: Fraction, delta: Fraction) -> Fraction:
     kept_delta = real(delta * (1 - ETA))
     goal = mp.log(kept_delta)
 
-    def excess(log_b: Real) -> Real:
-        return mp.log(_hockey_stick(kept_epsilon, mp.sqrt(2 * mp.exp(log_b)))) - goal
+    def excess(log_b: Real) -> tuple[Real, Real]:
+        mu = mp.sqrt(2 * mp.exp(log_b))
+        found, _ = _hockey_stick(kept_epsilon, mu)
+        density = mp.exp(-((kept_epsilon / mu - mu / 2) ** 2) / 2) / mp.sqrt(2 * mp.pi)
+        return mp.log(found) - goal, density * mu / 2 / found
 
     # epsilon = rho + 2 sqrt(rho ln(1/delta)) holds for every rho-zCDP mechanism, hence for this one.
     low = 2 * mp.log(kept_epsilon / (mp.sqrt(kept_epsilon - goal) + mp.sqrt(-goal)))
     high = low + 1
-    while excess(high) < 0:
+    while excess(high)[0] < 0:
         low, high = high, high + 1
     found = mp.exp(normal.root(excess, low, high))
     return normal.first_safe(
@@ -196,8 +207,9 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
     goal = mp.log(kept_delta)
     high = mu**2 / 2 + 2 * mp.sqrt(-(mu**2) / 2 * goal)
 
-    def saving(epsilon: Real) -> Real:
-        return goal - mp.log(_hockey_stick(epsilon, mu))
+    def saving(epsilon: Real) -> tuple[Real, Real]:
+        found, last = _hockey_stick(epsilon, mu)
+        return goal - mp.log(found), last / found
 
     found = normal.root(saving, mp.mpf(0), high)
     stated = normal.first_safe(
@@ -210,4 +222,4 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
 
 
 def _within(epsilon: Real, mu: Real, delta: Real) -> bool:
-    return bool(_hockey_stick(epsilon, mu) * (1 + real(normal.MARGIN)) <= delta)
+    return bool(_hockey_stick(epsilon, mu)[0] * (1 + real(normal.MARGIN)) <= delta)

@@ -91,12 +91,13 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
     rho, goal = real(spent), -mp.log(real(delta))
 
     # The derivative of (1 + x) rho + _offset(x) vanishes where rho x^2 + ln(1 + x) = ln(1/delta).
-    def slope(log_x: Real) -> Real:
+    def derivative(log_x: Real) -> tuple[Real, Real]:
         x = mp.exp(log_x)
-        return mp.log((rho * x * x + mp.log1p(x)) / goal)
+        square, log1p = rho * x * x, mp.log1p(x)
+        return mp.log((square + log1p) / goal), (2 * square + x / (1 + x)) / (square + log1p)
 
     high = min(mp.log(goal / rho) / 2, goal)
-    best = mp.exp(normal.root(slope, high - goal - 10, high))
+    best = mp.exp(normal.root(derivative, high - goal - 10, high))
     stated = (1 + best) * rho + _offset(best, goal)
     return normal.rounded_up(stated, normal.EPSILON_BITS) if stated > 0 else Fraction(0)
 
@@ -107,13 +108,14 @@ def _total(epsilon: Fraction, delta: Fraction) -> Fraction:
     target, goal = real(epsilon), -mp.log(real(delta))
 
     # The same condition with rho = (goal - ln(1 + x))/x^2 put in; what is left falls in x.
-    def shortfall(log_x: Real) -> Real:
+    def shortfall(log_x: Real) -> tuple[Real, Real]:
         x = mp.exp(log_x)
-        return target - (1 + x) * (goal - mp.log1p(x)) / x**2 - _offset(x, goal)
+        kept = (1 + x) * (goal - mp.log1p(x)) / x**2
+        return target - kept - _offset(x, goal), 1 / x + 2 * kept
 
     high = mp.log(mp.expm1(goal))
     low = high
-    while shortfall(low) > 0:
+    while shortfall(low)[0] > 0:
         low -= 4
     best = mp.exp(normal.root(shortfall, low, high))
     found = (target - _offset(best, goal)) / (1 + best)
