@@ -29,7 +29,7 @@ GATES = tuple(dict.fromkeys(bug.gate for bug in BUGS))
 def through(gate: Callable[..., None], folder: Path, *, thorough: bool = False) -> None:
     """Run a gate; thorough where the correct door goes through, since few runs would let a weak bug pass too."""
     taken = inspect.signature(gate).parameters
-    options = {"folder": folder, "tiny_runs": rounds(10_000, 40_000) if thorough else 5000}
+    options = {"folder": folder, "tiny_runs": rounds(10_000, 20_000) if thorough else 5000}
     gate(**{name: value for name, value in options.items() if name in taken})
 
 
