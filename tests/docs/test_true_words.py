@@ -22,6 +22,23 @@ FALSE = {
         r"\bexcept with (?:a )?(?:probability|chance) (?:of )?(?:at most )?(?:delta|δ)\b",
         r"\b(?:delta|δ)\b(?: is|,|:) (?:the|a) (?:probability|chance|likelihood|risk)",
     ),
+    "a change of belief is bounded, not ruled out": (
+        r"\b(?:nobody|no one|none|no reader|no attacker|impossible|cannot|never)\b[^.:;]{0,40}"
+        r"\b(?:tell|learn|know|find out|infer)[^.:;]{0,60}\b(?:was|were|is|are) (?:in|part of) the (?:table|data)",
+        r"\b(?:learns?|tells?|reveals?) (?:anybody |a reader )?(?:little|nothing|not much) (?:about|of) "
+        r"(?:that|any|a|one|the) (?:\w+ )?(?:unit|person|row|individual)",
+        r"\b(?:nobody|no one)\b[^.:;]{0,60}\blearns? much\b",
+        r"\b(?:almost|nearly|about) as likely (?:in one|with)",
+        r"\b(?:fully|completely|truly|perfectly) (?:anonymous|private|safe)|\banonymi[sz]ed\b",
+        r"\bre-?identif\w+ is impossible",
+    ),
+    "a bought value passed a noisy threshold, and nothing else": (
+        r"\bonly (?:if|where|when) (?:many|several|enough) (?:units|people|persons|rows|records)\b",
+    ),
+    "who does not know the others learns of groups too, so that knowing them is no worst case": (
+        r"\beven (?:a reader|somebody|someone|an attacker|to somebody) who knows (?:all|every)",
+        r"\bbest[- ]informed reader",
+    ),
 }
 """What is false, and how it was or might be said."""
 
@@ -30,6 +47,13 @@ WERE_SAID = (
     "delta 1e-3 is above 1/20,000: the promise could fail for somebody.",
     "This holds except with probability delta",
     "Delta is the probability that the promise is broken",
+    '`"row"` promises that nobody can tell whether any one row was in the table, or what it said.',
+    "If every row is somebody else, nobody can tell from the result whether any one row was in the table.",
+    "So whoever reads it can learn little about that unit from its having taken part",
+    "So nobody, whatever they know beforehand, can learn much about a unit",
+    "Whatever is in a release folder is almost as likely in one world as in the other",
+    "A value is told only where many units share it.",
+    "even a reader who knows all the others can change their odds",
 )
 
 

@@ -102,6 +102,7 @@ def statement(
         worlds="in one its row says one thing, in the other another"
         if budget.relation == "replace"
         else "in one it is in the table, in the other it is not",
+        because="what its row said" if budget.relation == "replace" else "its having taken part",
         spent=what_was_spent(transcript, budget),
         provenance=transcript.schema.provenance or "",
         epsilons=[number(epsilon) for epsilon in epsilons],
@@ -145,7 +146,12 @@ def _bought(transcript: Transcript) -> str:
     ]
     if not parts:
         return ""
-    told = " A value is told only where many units share it." if any("values" in part for part in parts) else ""
+    told = ""
+    if transcript.delta_spent:
+        told = (
+            " A value is told where its noisy count reached a threshold, so high that the chance to tell any of those "
+            f"that one unit alone held was at most {number(transcript.delta_spent)}."
+        )
     return f" But {', '.join(parts)} were found from the table through noisy answers, which are charged.{told}"
 
 
