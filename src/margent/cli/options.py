@@ -118,8 +118,8 @@ relation_option = click.option(
     "--relation",
     default=None,
     metavar="R",
-    help="add-remove (one row more or less) or replace (one row changed; the number of rows is then public); "
-    "default: add-remove, or the budget file's.",
+    help="add-remove (one row more or less) or replace (one row changed; the number of rows is then public, unless a "
+    "condition or query chose them); default: add-remove, or the budget file's.",
 )
 people_option = click.option(
     "--expect-people",

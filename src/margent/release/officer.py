@@ -166,7 +166,10 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "parameters": f"Epsilon {number(budget.epsilon)}, delta {number(budget.delta)}: the table of beliefs above.",
         "relation": {
             "add-remove": "Tables that differ by one unit more or less; the number of records is protected too.",
-            "replace": "Tables that differ in one unit's values; the number of records is public.",
+            "replace": "Tables that differ in what one unit said, and with it in whether it was among the rows that "
+            "were chosen. How many there were to choose from is public; how many were chosen is not."
+            if transcript.selected
+            else "Tables that differ in what one unit said; the number of records is public.",
         }[budget.relation],
         "trust": "The operator and the machine that ran Margent (the central model). Nobody else.",
         "mechanism": f"{' and '.join(laws)}: exact draws in whole numbers, no rounding of real numbers. "
