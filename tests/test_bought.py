@@ -140,6 +140,7 @@ def test_resample_statement_and_evaluate_work_from_the_folder(folder: Path, tmp_
     said = (tmp_path / "statement").read_text()
     assert "the values of" in said
     assert "were found from the table through noisy answers" in said
+    assert "the chance to tell any of those that one unit alone held was at most 1e-07." in said  # both columns' parts
     table, schema = tmp_path / "people.csv", tmp_path / "schema.json"
     csv.write_csv(people(), table)
     schema.write_text(schema_text(SCHEMA))

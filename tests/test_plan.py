@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from margent import Budget, BudgetFile, Category, Identifier, Integer, PersonUnit, Schema
+from margent.cli.plan import plan_text
 from margent.collectors.stage import widest_law
 from margent.counts.source import CodedCounts
 from margent.errors import PlanError
@@ -133,3 +134,12 @@ def test_the_curator_charges_nothing_for_noise_it_cannot_draw() -> None:
     require_drawable(Laplace(Fraction(SCALE_LIMIT)))
     with pytest.raises(PlanError):
         require_drawable(Laplace(SCALE_LIMIT + Fraction(1, 3)))
+
+
+def test_a_delta_above_one_in_the_rows_is_said_to_allow_whole_records() -> None:
+    """Drawing one of n records and showing it is (0, 1/n)-DP; a smaller delta is not remarked upon."""
+    schema = Schema([Category("a", ["x", "y"])], unit="row")
+    made = [make_plan(schema, Budget(1, delta), method_named("independent")) for delta in ("1e-4", "1e-6")]
+    said = [" ".join(plan_text(each, 20_000).split()) for each in made]
+    assert "delta 0.0001 is above 1/20,000: a promise with so large a delta is kept even by a release that" in said[0]
+    assert "above 1/" not in said[1]

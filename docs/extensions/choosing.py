@@ -120,19 +120,19 @@ def _one_in(chance: float) -> str:
 
 
 def delta_table() -> tuple[Row, list[Row]]:
-    """Noise of a count at epsilon 1, and how often more is told than epsilon says, by delta."""
+    """Noise of a count at epsilon 1, and how often more is told than epsilon says on questions fixed beforehand."""
     from margent import Budget
-    from margent.release.beliefs import chance_of_more
+    from margent.release.beliefs import chance_of_any, questions
 
     shown = [
         ("1e-6", "one in a million"),
         ("1e-9", "one in a thousand million (the default)"),
         ("1e-12", "one in a million million"),
     ]
-    rows = [
-        [f"{delta} ({words})", f"± {records(plus_minus(1, 0.1, delta))}", _one_in(chance_of_more(Budget(1, delta), 2))]
-        for delta, words in shown
-    ]
+    rows = []
+    for delta, words in shown:
+        chance = chance_of_any(Budget(1, delta), questions("row", Budget(1, delta)))
+        rows.append([f"{delta} ({words})", f"± {records(plus_minus(1, 0.1, delta))}", _one_in(chance)])
     rows.append(["0 (`--accountant pure`)", f"± {records(plus_minus(1, 0.1, '0'))}", "never"])
     return ["delta at epsilon 1", "a count in a table on which a tenth is spent", "a belief is moved further"], rows
 

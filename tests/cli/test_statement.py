@@ -6,12 +6,17 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from margent import BudgetFile
+from margent import BudgetFile, synthesize
 from margent.cli import run
+from margent.release.officer import Account, EarlierRun, Verdict, statement
+from tests.test_bought import BUDGET as BOUGHT_BUDGET
+from tests.test_bought import SCHEMA as BOUGHT_SCHEMA
+from tests.test_bought import people as bought_people
 
 
 @pytest.fixture
@@ -43,7 +48,8 @@ def test_it_says_what_a_privacy_officer_asks(releases: list[Path], budget_file: 
     assert "by a factor of at most 2.72 on whether it was in the table, and at most 7.39 on what it said" in said
     assert "1 % at most 1.7 % at most 2.7 % at most 7 %" in said
     assert "what it said, to a reader who knows that it was in it 1 % at most 2.7 % at most 7 % at most 36 %" in said
-    assert "with a probability of at most 1.7e-07" in said
+    assert "For one question of each kind, fixed beforehand, a release that lets them change more is made" in said
+    assert "with a probability of at most 2.8e-07" in said
     assert "Relatives and households" in said
     assert "epsilon 0.5, delta 1e-09" in said
     assert "(this release)" in said
@@ -52,6 +58,10 @@ def test_it_says_what_a_privacy_officer_asks(releases: list[Path], budget_file: 
     assert "counted where the schema says, else as missing" in said
     assert "the pairs that differ most" in said
     assert "So is the number of records" not in said
+    assert "written before the look at the data that it pays for; releases under one budget file add up to its" in said
+    assert "None can stop a run or change its shape." in said
+    assert "how much anybody can learn about that unit from its having taken part" in said
+    assert "It does not make it nothing." in said
     assert "Not run." in said
     assert "<b>of</b>" not in page.read_text()
     assert said.count("SP 800-226") == 1
@@ -70,6 +80,17 @@ def test_without_a_budget_file_it_says_that_releases_add_up(releases: list[Path]
     page = tmp_path / "statement.html"
     assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(page)]) == 0
     assert "counts this release alone" in words(page)
+    assert "duty to add their epsilons and deltas." in words(page)
+
+
+def test_a_part_of_the_records_is_not_said_to_be_compared(releases: list[Path], tmp_path: Path) -> None:
+    """The page of a table under conditions holds it against nothing."""
+    part, page = tmp_path / "PART", tmp_path / "statement.html"
+    assert run(["resample", str(releases[0]), "--where", "sex=F", "--rows", "9", "-o", str(part)]) == 0
+    assert "Single columns: synthetic against noisy" not in words(part / "release.html")
+    assert run(["statement", str(part), "--no-selftest", "-o", str(page)]) == 0
+    assert "Not on release.html: the table holds only some of the records" in words(page)
+    assert "holds the synthetic table against" not in words(page)
 
 
 def test_the_wrong_budget_file_is_refused(
@@ -107,15 +128,42 @@ def test_a_failing_self_test_is_said_and_ends_with_an_error(
     assert "FAILED on the machine" in words(page)
 
 
-def test_it_prints_on_two_sheets(releases: list[Path], budget_file: Path, tmp_path: Path) -> None:
+def sheets_of(page: Path, folder: Path) -> int:
+    """How many sheets of A4 a browser prints the page on."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("no chromium here to print with")
-    page, sheets = tmp_path / "statement.html", tmp_path / "statement.pdf"
-    assert run(["statement", str(releases[1]), "--budget", str(budget_file), "-o", str(page)]) == 0
+    sheets = folder / "statement.pdf"
     subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--print-to-pdf={sheets}", "--no-pdf-header-footer",
-         f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()],
+         f"--user-data-dir={folder / 'profile'}", page.as_uri()],
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
-    assert len(re.findall(rb"/Type\s*/Page\b", sheets.read_bytes())) == 2
+    return len(re.findall(rb"/Type\s*/Page\b", sheets.read_bytes()))
+
+
+def test_it_prints_on_two_sheets(releases: list[Path], budget_file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "statement.html"
+    assert run(["statement", str(releases[1]), "--budget", str(budget_file), "-o", str(page)]) == 0
+    assert sheets_of(page, tmp_path) == 2
+
+
+@pytest.mark.parametrize("selected", [False, True])
+def test_the_longest_one_prints_on_two_sheets_as_well(selected: bool, tmp_path: Path) -> None:
+    """Values that were bought, or rows that a query chose where rows are replaced; twelve runs; every finding."""
+    made = synthesize(bought_people(), BOUGHT_SCHEMA, budget=BOUGHT_BUDGET, rows=20)
+    transcript, budget = made.transcript, made.budget
+    if selected:
+        transcript, budget = replace(transcript, from_query=True), replace(budget, relation="replace")
+    earlier = [EarlierRun("2026-11-29 11:00", budget.epsilon, budget.delta, str(each), False) for each in range(13)]
+    account = Account("people of the register", 50 * budget.epsilon, budget.delta, 0.5, 13, earlier)
+    lines = [
+        f"a check of the machine that is named at some length, {each}: passed ({'7 of 8, ' * 12})" for each in "abcde"
+    ]
+    page = tmp_path / "statement.html"
+    page.write_text(statement(transcript, budget, made.summary, account=account, verdict=Verdict(True, lines)))
+    said = words(page)
+    assert ("unless the query itself fails on a row" in said) == selected
+    assert "the chance to tell any of those that one unit alone held was at most 1e-07." in said
+    assert "Only the last 12 are listed." in said
+    assert sheets_of(page, tmp_path) == 2

@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from margent.privacy.neighbors import Relation
 from margent.release.beliefs import (
     belief_after,
     belief_words,
+    chance_of_any,
     chance_of_more,
     chance_words,
     factor_words,
@@ -24,6 +26,7 @@ from margent.release.beliefs import (
     questions,
 )
 from margent.release.promise import what_epsilon_means
+from tests.docs.stage import ROOT
 
 BUDGETS = [
     Budget(epsilon, delta, accountant)
@@ -71,6 +74,52 @@ def test_the_stated_chance_is_above_the_true_one_and_not_far(budget: Budget, ste
 def test_delta_is_not_that_chance() -> None:
     """The words that stood here once, "except with probability delta", were false by a factor above 30."""
     assert chance_in_truth(Budget(1), 1) > 30e-9
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: f"{budget.epsilon} {budget.delta} {budget.accountant}")
+def test_one_figure_covers_every_factor_that_stands_beside_it(budget: Budget) -> None:
+    """Two questions, one of each kind, are passed as often as either: the sum, and not the larger one."""
+    either = chance_of_more(budget, 1) + chance_of_more(budget, 2)
+    assert either <= chance_of_any(budget, questions("row", budget)) < either * (1 + 1e-9)
+    said = what_epsilon_means("row", budget)
+    assert "For one question of each kind, fixed beforehand, a release that lets them change more is made" in said
+    assert f"with a probability of at most {chance_words(either)}. " in said
+    replaced = Budget(budget.epsilon, budget.delta, budget.accountant, "replace")
+    said = what_epsilon_means("row", replaced)
+    assert "For any one question fixed beforehand, a release that lets them change more is made" in said
+    assert f"with a probability of at most {chance_words(chance_of_more(replaced, 1))}. " in said
+
+
+def test_a_question_found_in_the_release_has_no_such_figure() -> None:
+    """Of the rows of a table, each in a cell of its own, a reader takes the one whose noise fell out worst."""
+    some = -math.expm1(20_000 * math.log1p(-chance_in_truth(Budget(1), 1)))
+    assert some > 1000 * chance_of_any(Budget(1), questions("row", Budget(1)))
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.999, 0.001)])
+@pytest.mark.parametrize("budget", BUDGETS[:4], ids=lambda budget: f"{budget.epsilon} {budget.delta}")
+def test_what_a_question_leaves_open_needs_no_weights(budget: Budget, weights: tuple[float, float]) -> None:
+    """Was the row there, saying a or b? Its odds rise as seldom whichever it said, however unlikely that seemed."""
+    scale_squared = float(budget.account.gaussian_scale(Fraction(1), budget.total))
+    reach = np.arange(-math.ceil(12 * scale_squared**0.5), math.ceil(12 * scale_squared**0.5) + 1)
+    law = np.exp(-(reach**2) / (2 * scale_squared))
+    law /= law.sum()
+    for truth in np.eye(2):
+        losses = [(2 * (reach + moved) - 1) / (2 * scale_squared) for moved in truth]
+        odds = weights[0] * np.exp(losses[0])[:, None] + weights[1] * np.exp(losses[1])[None, :]
+        more = float((np.outer(law, law) * (odds > math.exp(budget.epsilon))).sum())
+        assert more < chance_of_more(budget)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/privacy-promise.md"])
+def test_pages_state_the_figure_that_is_computed(page: str) -> None:
+    """Once in so many million releases, at epsilon 1 and the default delta, rounded against the promise."""
+    said = " ".join((ROOT / page).read_text().split())
+    (sentence,) = [each for each in re.split(r"(?<=[a-z)])\. ", said) if re.search(r"once in [\d.]+ million", each)]
+    assert "one question of each kind" in sentence
+    (millions,) = re.findall(r"once in ([\d.]+) million", sentence)
+    chance = chance_of_any(Budget(1), questions("row", Budget(1)))
+    assert 0.9 < chance * float(millions) * 1e6 <= 1
 
 
 def test_what_a_row_said_is_two_steps_away() -> None:

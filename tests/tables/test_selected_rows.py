@@ -22,6 +22,7 @@ from margent.privacy.neighbors import Neighbors
 from margent.privacy.partitions import threshold
 from margent.privacy.queries import marginal_sensitivity_l1, marginal_sensitivity_squared, score_law, score_units
 from margent.privacy.requests import PublicTables, ScoreRequest
+from margent.release import officer
 from margent.release.measurements import measurement_files, read_measurements
 from margent.schema.codec import Codec
 from margent.schema.parts import Field
@@ -72,6 +73,9 @@ def test_the_whole_table_may_have_its_number_stated(tmp_path: Path) -> None:
     address = f"duckdb:{database(tmp_path, 17)}?table=people"
     made = margent.synthesize(address, SCHEMA, budget=REPLACE, method="privbayes", settings=settings, rows=5)
     assert not made.transcript.selected
+    said = officer.statement(made.transcript, made.budget, made.summary)
+    assert "differ in what one unit said; the number of records is public." in said
+    assert "So is the number of records." in said
     assert "how many rows the table has, which counts as public" in made.summary["promise"][0]
 
 
@@ -82,6 +86,10 @@ def test_the_promise_does_not_call_the_number_of_chosen_rows_public(rows: str, t
     said = made.summary["promise"][0]
     assert "how many rows the table has" not in said
     assert "how many were chosen does not" in said
+    page = officer.statement(made.transcript, made.budget, made.summary)
+    assert "How many there were to choose from is public; how many were chosen is not." in page
+    assert "number of records" not in page
+    assert ("unless the query itself fails on a row" in page) == ("where" not in rows)
     kept = measure(address, SCHEMA, budget=REPLACE, method="independent", read=read).transcript
     assert (kept.filtered, kept.from_query) == ("where" in rows, "where" not in rows)
     for name, blob in measurement_files(kept).items():

@@ -46,7 +46,8 @@ def budget() -> None:
     default="add-remove",
     show_default=True,
     metavar="R",
-    help="add-remove (one row more or less) or replace (one row changed; the number of rows is public).",
+    help="add-remove (one row more or less) or replace (one row changed; the number of rows is public, unless a "
+    "condition or query chose them).",
 )
 @click.option(
     "--unit", default="row", show_default=True, metavar="U", help="Who is protected: row, or person:k (k rows at most)."

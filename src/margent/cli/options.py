@@ -95,7 +95,8 @@ delta_option = click.option(
     "--delta",
     default=None,
     metavar="D",
-    help="The probability with which the promise may fail (default: 1e-9, 0 with pure, or the budget file's).",
+    help="What may be added to e^epsilon times the probability of anything that a release shows; it is not how often a "
+    "release tells more (default: 1e-9, 0 with pure, or the budget file's).",
 )
 atoms_option = click.option(
     "--delta-for-atoms",
@@ -117,8 +118,8 @@ relation_option = click.option(
     "--relation",
     default=None,
     metavar="R",
-    help="add-remove (one row more or less) or replace (one row changed; the number of rows is then public); "
-    "default: add-remove, or the budget file's.",
+    help="add-remove (one row more or less) or replace (one row changed; the number of rows is then public, unless a "
+    "condition or query chose them); default: add-remove, or the budget file's.",
 )
 people_option = click.option(
     "--expect-people",

@@ -156,7 +156,10 @@ def plan_text(made: Plan, expected: int | None) -> str:
             )
         if made.budget.delta * expected > 1:
             told = number(made.budget.delta)
-            lines.append(f"Note: delta {told} is above 1/{expected:,}: the promise could fail for somebody.")
+            lines.append(
+                f"Note: delta {told} is above 1/{expected:,}: a promise with so large a delta is kept even by a "
+                "release that now and then shows a record as it is; take one far smaller."
+            )
     if made.total_noise > MOST_NOISE:
         lines.append(f"Note: say --rows: the noisy number of records is off by about {made.total_noise:,.0f}.")
     lines.extend(f"Note: {advice}" for advice in made.budget.advice)

@@ -10,7 +10,7 @@ from margent.cli.console import say, say_json
 @click.command(short_help="Check noise, prices and randomness on this machine.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def selftest(as_json: bool) -> None:
-    """Check on this very machine that the privacy promise is kept; reads no table, takes under a minute.
+    """Check on this very machine what the privacy promise rests on; reads no table, takes under a minute.
 
     The noise is compared with exact arithmetic, an attack is run on a made-up table, the ledger is stormed from
     many threads. A correct machine fails once in a million runs. Exit code 0: all passed; 1: something failed.

@@ -2,14 +2,15 @@
 
 A reader who knows all other units compares two tables. Where they are neighbors, the odds between them change by a
 factor of at most e^epsilon; where one is reached from the other in two steps, by e^(2 epsilon): a unit that is known
-to be in the table said one thing or another, which by adding and removing is one step out and one step in. Proof in
-``proofs/beliefs.md``. All figures are rounded against the promise.
+to be in the table said one thing or another, which by adding and removing is one step out and one step in. How often
+they change more is bounded for questions that are fixed before the release is seen, not for one that is found in it.
+Proof in ``proofs/beliefs.md``. All figures are rounded against the promise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -51,9 +52,10 @@ def questions(unit: Unit, budget: Budget) -> tuple[Question, ...]:
 def chance_of_more(budget: Budget, steps: int = 1) -> float:
     """At most how often a release changes the odds between tables so many steps apart by more than e^(steps epsilon).
 
-    Where they are (e, d)-DP and e < x = steps epsilon, Pr[loss > x] <= d / (1 - e^(e - x)): the least of some d, and
-    once more e^-x of it for odds that move away from the truth. Two steps are (e, d)-DP as one step of a budget of
-    4 B or 4 rho; where a part of delta is for atoms, (2 e, (1 + e^e) d)-DP if one step is (e, d)-DP.
+    The two tables are fixed before the release is seen. Where they are (e, d)-DP and e < x = steps epsilon,
+    Pr[loss > x] <= d / (1 - e^(e - x)): the least of some d, and once more e^-x of it for odds that move away from the
+    truth. Two steps are (e, d)-DP as one step of a budget of 4 B or 4 rho; where a part of delta is for atoms,
+    (2 e, (1 + e^e) d)-DP if one step is (e, d)-DP.
 
     Privacy: none: a function of the budget, all of it spent. 0 where delta is 0.
     Source: ``proofs/beliefs.md``.
@@ -71,6 +73,20 @@ def chance_of_more(budget: Budget, steps: int = 1) -> float:
         if nearer < most * (1 - 1e-9):
             least = min(least, delta / -math.expm1(nearer - most))
     return min(1.0, least * (1 + math.exp(-most)) * (1 + 1e-6))
+
+
+def chance_of_any(budget: Budget, asked: Sequence[Question]) -> float:
+    """At most how often a release changes the odds more than it should on one of these questions, fixed beforehand.
+
+    The sum of their chances, so that each factor in a sentence is covered by the one figure beside them.
+
+    Privacy: none: a function of the budget. 0 where delta is 0.
+    Source: ``proofs/beliefs.md``.
+
+    >>> f"{chance_of_any(Budget(1), questions('row', Budget(1))):.2e}"
+    '2.78e-07'
+    """
+    return min(1.0, math.fsum(chance_of_more(budget, each.steps) for each in asked) * (1 + 1e-12))
 
 
 def _curve(budget: Budget, steps: int) -> Iterator[tuple[float, float]]:

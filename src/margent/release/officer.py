@@ -102,6 +102,7 @@ def statement(
         worlds="in one its row says one thing, in the other another"
         if budget.relation == "replace"
         else "in one it is in the table, in the other it is not",
+        because="what its row said" if budget.relation == "replace" else "its having taken part",
         spent=what_was_spent(transcript, budget),
         provenance=transcript.schema.provenance or "",
         epsilons=[number(epsilon) for epsilon in epsilons],
@@ -112,7 +113,7 @@ def statement(
             for asked in questions(transcript.schema.unit, budget)
         ],
         purposes=[(each, float(each.cost / budget.total)) for each in purposes(transcript)],
-        questions=_questions(transcript, budget),
+        questions=_questions(transcript, budget, bool(summary.get("where"))),
         account=account,
         number=number,
         verdict=verdict,
@@ -145,12 +146,17 @@ def _bought(transcript: Transcript) -> str:
     ]
     if not parts:
         return ""
-    told = " A value is told only where many units share it." if any("values" in part for part in parts) else ""
+    told = ""
+    if transcript.delta_spent:
+        told = (
+            " A value is told where its noisy count reached a threshold, so high that the chance to tell any of those "
+            f"that one unit alone held was at most {number(transcript.delta_spent)}."
+        )
     return f" But {', '.join(parts)} were found from the table through noisy answers, which are charged.{told}"
 
 
-def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, str]]:
-    """The questions of SP 800-226 with this release's answers."""
+def _questions(transcript: Transcript, budget: Budget, part: bool) -> list[tuple[str, str, str]]:
+    """The questions of SP 800-226 with this release's answers; ``part``: of its records only those under conditions."""
     laws = sorted({_MECHANISMS[charge.mechanism] for charge in transcript.charges})
     unit = transcript.schema.unit
     said = {
@@ -160,23 +166,33 @@ def _questions(transcript: Transcript, budget: Budget) -> list[tuple[str, str, s
         "parameters": f"Epsilon {number(budget.epsilon)}, delta {number(budget.delta)}: the table of beliefs above.",
         "relation": {
             "add-remove": "Tables that differ by one unit more or less; the number of records is protected too.",
-            "replace": "Tables that differ in one unit's values; the number of records is public.",
+            "replace": "Tables that differ in what one unit said, and with it in whether it was among the rows that "
+            "were chosen. How many there were to choose from is public; how many were chosen is not."
+            if transcript.selected
+            else "Tables that differ in what one unit said; the number of records is public.",
         }[budget.relation],
-        "trust": "The operator and the machine that ran Margent (the central model). Nobody else.",
+        "trust": "The operator, and the machines that held the table or ran Margent, with what else runs on them (the "
+        "central model). No reader of the release.",
         "mechanism": f"{' and '.join(laws)}: exact draws in whole numbers, no rounding of real numbers. "
-        "Proofs come with the program.",
+        "Proofs come with the program's source.",
         "randomness": "The operating system, through AES-256 in counter mode. The published seed governs sampling of "
         "rows from noisy answers only.",
-        "composition": f"By the {budget.accountant} account, every charge written before the data was looked at; "
-        "releases under one budget file add up to its cap.",
+        "composition": f"By the {budget.accountant} account, every charge written before the look at the data that "
+        "it pays for; releases under one budget file add up to its cap at most.",
         "public": "The schema: names, types, categories, bounds and bins; its author answers for where they come from."
         + (" So is the number of records." if budget.relation == "replace" and not transcript.selected else "")
         + _bought(transcript),
         "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: "
         "counted where the schema says, else as missing; in a column that has no missing cells, as a value that no row "
-        "is written with. None can stop a run or change its shape.",
-        "utility": "release.html holds the synthetic table against the noisy answers about single columns and the "
-        "pairs that differ most, with their errors; all answers are in measurements/. What is computed from the real "
+        "is written with. None can stop a run or change its shape"
+        + (", unless the query itself fails on a row." if transcript.from_query else "."),
+        "utility": (
+            "Not on release.html: the table holds only some of the records, and the noisy answers tell of all"
+            if part
+            else "release.html holds the synthetic table against the noisy answers about single columns and the pairs "
+            "that differ most, with their errors"
+        )
+        + "; all answers are in measurements/. What is computed from the real "
         "rows is marked INTERNAL and is no part of the release.",
         "exposure": "Running time and memory depend on the rows and are not published. Choosing among releases by "
         "comparing them with the real table is outside the promise.",

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from margent.privacy.budget import Budget
-from margent.release.beliefs import chance_of_more, chance_words, factor_words, number, questions
+from margent.release.beliefs import chance_of_any, chance_words, factor_words, number, questions
 from margent.schema.fields import PersonUnit, Schema, Unit
 from margent.schema.formulas import formula_warnings
 from margent.transcript import Transcript
@@ -64,7 +64,7 @@ def what_a_row_is(transcript: Transcript) -> list[str]:
 
 
 def what_epsilon_means(unit: Unit, budget: Budget) -> str:
-    """What (epsilon, delta) promises, as a change of odds, and how often it may be passed.
+    """What (epsilon, delta) promises, as a change of odds, and how often that is passed on questions fixed beforehand.
 
     Privacy: none: options.
     Source: ``proofs/beliefs.md``.
@@ -72,11 +72,13 @@ def what_epsilon_means(unit: Unit, budget: Budget) -> str:
     one, others = ("person", "all other persons' rows") if isinstance(unit, PersonUnit) else ("row", "every other row")
     asked = questions(unit, budget)
     factors = ", and ".join(f"at most {factor_words(each.steps * budget.epsilon)} on {each.words}" for each in asked)
-    chance = max(chance_of_more(budget, each.steps) for each in asked)
+    chance = chance_of_any(budget, asked)
+    fixed = "one question of each kind, fixed" if len(asked) > 1 else "any one question fixed"
     more = (
         "No release lets them change more"
         if chance == 0
-        else f"A release that lets them change more is made with a probability of at most {chance_words(chance)}"
+        else f"For {fixed} beforehand, a release that lets them change more is made with a probability of at most "
+        f"{chance_words(chance)}"
     )
     added = "" if budget.delta == 0 else f", and {number(budget.delta)} more,"
     instead = "said something else" if budget.relation == "replace" else "not been in the table"

@@ -14,9 +14,9 @@ from margent.schema.imports.cells import split
 from margent.schema.todos import TODO
 
 _EXPLAINED = (
-    "If every row is somebody else, nobody can tell from the result whether any one row was in the table. If somebody "
-    "can have several rows (visits, trips, payments), say yes: then the person is protected with all of their rows "
-    "together."
+    "If every row is somebody else, each row is protected by itself: epsilon bounds how far the result can move what "
+    "anybody thinks of it. If somebody can have several rows (visits, trips, payments), say yes: then the bound is for "
+    "the person, with all of their rows together."
 )
 
 
