@@ -173,6 +173,29 @@ def test_a_long_text_is_held_once_however_long_its_run_is(tmp_path: Path) -> Non
                 assert sum(batch_texts(batch, "x")[1]) == batch.num_rows
 
 
+TAKEN = pa.array([3, None, 0, 2, 3, 1], pa.uint8())
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_slices_are_read_without_what_their_dictionaries_have_beside(name: str) -> None:
+    """Values that are unused, met twice, or null; with each slice a long dictionary would be coded anew."""
+    values, schema = VALUES[name], Schema([field_of(VALUES[name])], unit="row")
+    codec, identity = Codec(schema), Identity("x", ("",), "string")
+    firsts = pa.array([PLACES.index(place) for place in range(4)])  # `spelled` repeats the four values
+    cells = spelled(values).take(firsts).take(TAKEN)
+    for many in (values, runs(values)) if "dictionary" not in name else (values,):
+        places = TAKEN if many is values else firsts.take(TAKEN).cast(pa.uint8())
+        column = pa.DictionaryArray.from_arrays(places, many)
+        for start, length in [(0, 6), (0, 3), (1, 3), (2, 1), (1, 1), (5, 1), (0, 0)]:
+            expected = pa.RecordBatch.from_arrays([cells.slice(start, length)], names=["x"])
+            with open_table(pa.table({"x": column.slice(start, length)}), schema) as table:
+                for batch in table.batches():
+                    assert len(batch.column("x").dictionary) <= length
+                    np.testing.assert_array_equal(codec.encode(batch)[0], codec.encode(expected)[0])
+                    np.testing.assert_array_equal(identity.pseudonyms(batch), identity.pseudonyms(expected))
+                    assert counted(batch) == counted(expected)
+
+
 def test_a_number_in_a_dictionary_of_texts_is_inspected() -> None:
     table = pa.table({"x": pa.array(["1", "9", None, "-3"]).dictionary_encode()})
     (column,) = inspect(table, Schema([Integer("x", 0, 5)], unit="row")).document["columns"]

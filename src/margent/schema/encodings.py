@@ -1,4 +1,4 @@
-"""Run-end encoded columns as columns that can be coded, whatever they hold."""
+"""Run-end encoded columns and dictionaries as columns that can be coded, whatever they hold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+_VIEW = np.dtype("V16")
+"""One text among views: its length, and its letters or where they are."""
 
 
 def runs_spelled(column: Any, plain: Callable[[Any], Any]) -> Any:
@@ -31,6 +34,60 @@ def runs_spelled(column: Any, plain: Callable[[Any], Any]) -> Any:
     if pa.types.is_dictionary(values.type) or not _is_of_any_length(values.type):
         return values.take(places)
     return pa.DictionaryArray.from_arrays(places, values)
+
+
+def used_only(column: Any) -> Any:
+    """A dictionary column, with the used values alone where its dictionary is longer than itself.
+
+    Of a long table every block of rows comes with the dictionary of all of them, and what is done with a dictionary
+    would be done anew for each block. Values that are equal, or null, stay as they are: apart.
+
+    Shapes: n cells -> n cells with a dictionary of at most n values, in the order in which cells first point to them.
+    Privacy: private cells; changes their form only.
+
+    >>> import pyarrow as pa
+    >>> column = pa.array(["a", "b", "c"]).dictionary_encode().slice(2)
+    >>> used_only(column).dictionary.to_pylist(), used_only(column).to_pylist()
+    (['c'], ['c'])
+    """
+    import pyarrow as pa
+
+    if len(column.dictionary) <= len(column):
+        return column
+    used = column.indices.dictionary_encode()
+    kept = _taken(column.dictionary, used.dictionary.to_numpy())
+    return pa.DictionaryArray.from_arrays(used.indices, kept, ordered=column.type.ordered)
+
+
+def _taken(values: Any, places: Any) -> Any:
+    """The values at these places, of types too for which Arrow has no such function."""
+    import pyarrow as pa
+
+    kind = values.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _taken(values.storage, places)
+    if pa.types.is_run_end_encoded(kind):
+        ends = values.run_ends.to_numpy(zero_copy_only=True)
+        return _taken(values.values, np.searchsorted(ends, places.astype(np.int64) + values.offset, side="right"))
+    if kind in (pa.string_view(), pa.binary_view()):
+        return views_taken(values, places)
+    return values.take(pa.array(places))
+
+
+def views_taken(column: Any, places: Any) -> Any:
+    """The texts at these places of a column of views; the letters stay where they are.
+
+    Privacy: private cells; changes their order only.
+    """
+    import pyarrow as pa
+
+    _, held, *letters = column.buffers()
+    views = np.zeros(0, _VIEW)
+    if len(column):
+        views = np.frombuffer(held, _VIEW, offset=column.offset * _VIEW.itemsize, count=len(column))
+    valid = column.is_valid().to_numpy(zero_copy_only=False)[places]
+    none = None if valid.all() else pa.array(valid).buffers()[1]
+    return pa.Array.from_buffers(column.type, len(places), [none, pa.py_buffer(views[places]), *letters])
 
 
 def _is_of_any_length(kind: Any) -> bool:
