@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _VIEW = np.dtype("V16")
 """One text among views: its length, and its letters or where they are."""
@@ -14,8 +15,8 @@ _VIEW = np.dtype("V16")
 def runs_spelled(column: Any, plain: Callable[[Any], Any]) -> Any:
     """A run-end encoded column without its runs; ``plain`` brings the values of the runs to a form of few types.
 
-    Text becomes a dictionary whose indices say the run, so that a long text is held once however long its run is; what
-    has a fixed width is repeated. (Arrow's own decoding knows no views, dictionaries or extension types.)
+    Text and bytes become a dictionary whose indices say the run, so that a long text is held once however long its run
+    is; what is narrow is repeated. (Arrow's own decoding knows no views, dictionaries or extension types.)
 
     Privacy: private cells; changes their form only.
 
@@ -26,14 +27,23 @@ def runs_spelled(column: Any, plain: Callable[[Any], Any]) -> Any:
     """
     import pyarrow as pa
 
+    found, runs = run_values(column)
+    values, places = plain(found), pa.array(runs)
+    if pa.types.is_dictionary(values.type) or not _is_text(values.type):
+        return values.take(places)
+    return pa.DictionaryArray.from_arrays(places, values)
+
+
+def run_values(column: Any) -> tuple[Any, NDArray[np.int32]]:
+    """The values of the runs that a run-end encoded column has a part of, and of which of them each cell is.
+
+    Privacy: private cells.
+    """
     ends = column.run_ends.to_numpy(zero_copy_only=True)
     rows = np.arange(column.offset, column.offset + len(column), dtype=np.int64)
     runs = np.searchsorted(ends, rows, side="right")
     first, stop = (int(runs[0]), int(runs[-1]) + 1) if runs.size else (0, 0)
-    values, places = plain(column.values.slice(first, stop - first)), pa.array((runs - first).astype(np.int32))
-    if pa.types.is_dictionary(values.type) or not _is_of_any_length(values.type):
-        return values.take(places)
-    return pa.DictionaryArray.from_arrays(places, values)
+    return column.values.slice(first, stop - first), (runs - first).astype(np.int32)
 
 
 def used_only(column: Any) -> Any:
@@ -81,16 +91,32 @@ def views_taken(column: Any, places: Any) -> Any:
     """
     import pyarrow as pa
 
-    _, held, *letters = column.buffers()
-    views = np.zeros(0, _VIEW)
-    if len(column):
-        views = np.frombuffer(held, _VIEW, offset=column.offset * _VIEW.itemsize, count=len(column))
+    _, _, *letters = column.buffers()
+    views = _views(column)
     valid = column.is_valid().to_numpy(zero_copy_only=False)[places]
     none = None if valid.all() else pa.array(valid).buffers()[1]
     return pa.Array.from_buffers(column.type, len(places), [none, pa.py_buffer(views[places]), *letters])
 
 
-def _is_of_any_length(kind: Any) -> bool:
+def view_lengths(column: Any) -> NDArray[np.int64]:
+    """The bytes of each text in a column of views; 0 where there is none.
+
+    Privacy: private cells.
+    """
+    lengths = _views(column).view(np.int32).reshape(-1, _VIEW.itemsize // 4)[:, 0].astype(np.int64)
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = 0
+    return lengths
+
+
+def _views(column: Any) -> NDArray[np.void]:
+    if not len(column):
+        return np.zeros(0, _VIEW)
+    return np.frombuffer(column.buffers()[1], _VIEW, offset=column.offset * _VIEW.itemsize, count=len(column))
+
+
+def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
-    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+    texts = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+    return kind in texts or bool(pa.types.is_fixed_size_binary(kind))
