@@ -108,6 +108,25 @@ def test_a_value_that_the_schema_sends_elsewhere_is_refused_too(tmp_path: Path) 
     assert synthesize(tmp_path / "t.csv", schema, tmp_path / "OUT", "--rows", "2") == 0
 
 
+@pytest.mark.parametrize("first", ["place", "unit"])
+@pytest.mark.parametrize("record", ["A", "B", "A,A"])
+def test_a_folder_whose_name_says_no_value_is_as_sound_as_its_records(first: str, record: str, tmp_path: Path) -> None:
+    """Whichever column comes first in the schema; a fault in the file is found whatever its folder is called."""
+    fields = {
+        "place": {"name": "place", "type": "string", "categories": ["north"]},
+        "unit": {"name": "unit", "type": "string", "categories": ["A"]},
+    }
+    schema = tmp_path / "s.json"
+    ordered = [fields.pop(first), *fields.values()]
+    schema.write_text(json.dumps({"fields": ordered, "margent": {"unit": "row"}}))
+    for folder in ("place=north", "place=__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / "t" / folder).mkdir(parents=True)
+        (tmp_path / "t" / folder / "part.csv").write_text("unit\nA\n")
+    (tmp_path / "t" / folder / "part.csv").write_text(f"unit\nA\n{record}\n")
+    code = synthesize(tmp_path / "t", schema, tmp_path / "OUT", "--strict", "--rows", "2")
+    assert code == (0 if record == "A" else 3)
+
+
 def test_the_help_says_what_it_costs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["synthesize", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -19,6 +19,9 @@ BLOCK_ROWS = 65_536
 BLOCK_CELLS = 2**22
 """Cells of a block of rows: the more columns, the fewer rows, so that memory does not grow with columns."""
 
+TEXT_BYTES = 2**25
+"""Most bytes of texts that a block of rows is made into at a time; of longer texts it has fewer rows, one at least."""
+
 CACHED_ROWS = 16_384
 """Rows counted at a time: few enough that a block of many columns stays in the processor's cache."""
 

@@ -132,11 +132,13 @@ def _advice(layout: Layout) -> str:
 
 
 def _split(batch: pa.RecordBatch) -> Any:
-    """Which records of a text file were split into cells: the others have none at all."""
+    """Which records of a text file were split into cells: the others have none at all.
+
+    Columns of the folders' names, which are no raw bytes, say nothing of that.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not batch.num_columns:
-        return pa.array(np.ones(batch.num_rows, dtype=np.bool_))
-    return pc.is_valid(batch.column(0))
+    raw = next((column for column in batch.columns if column.type == pa.binary()), None)
+    return pa.array(np.ones(batch.num_rows, dtype=np.bool_)) if raw is None else pc.is_valid(raw)

@@ -35,7 +35,7 @@ from margent.counts.spark_tables import (
 from margent.counts.spark_texts import counted_texts, gathered_texts
 from margent.schema.codec import Codec
 from margent.schema.domain import Merge
-from margent.tables import spark_pieces
+from margent.tables import gathering
 from margent.tables.source import open_table
 from margent.tables.spark_forms import PACKED, Columns, packed_rows
 from margent.tables.spark_pieces import FAULT, TaskFault, received, unpacked
@@ -192,7 +192,7 @@ def test_kept_rows_are_those_of_the_definition_in_any_order_and_cut(
     rng = np.random.default_rng(seed)
     cells = [None if mark == kinds else f"cell {mark}" for mark in rng.integers(0, kinds + 1, len(ids))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_pieces, "BATCH_ROWS", cut)
+        patch.setattr(gathering, "BLOCK_ROWS", cut)
         rows, sizes = kept_by_tasks(persons_table(ids, cells), most, tasks, cut, KEYS, seed)
     assert rows == kept_by_definition(ids, cells, most, KEYS)
     held = [min(most, ids.count(name)) for name in set(ids) - {""}]
@@ -335,9 +335,9 @@ def test_texts_of_tasks_add_up() -> None:
 
 def test_blocks_are_closed_by_rows_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"c0": ["x" * 50] * 100})
-    sizes = [block.num_rows for block in spark_pieces.gathered(table.to_batches(max_chunksize=9))]
+    sizes = [block.num_rows for block in gathering.gathered(table.to_batches(max_chunksize=9))]
     assert sizes == [100]
-    monkeypatch.setattr(spark_pieces, "BLOCK_BYTES", 1000)
-    sizes = [block.num_rows for block in spark_pieces.gathered(table.to_batches(max_chunksize=9))]
+    monkeypatch.setattr(gathering, "TEXT_BYTES", 1000)
+    sizes = [block.num_rows for block in gathering.gathered(table.to_batches(max_chunksize=9))]
     assert sum(sizes) == 100
     assert max(sizes) <= 36

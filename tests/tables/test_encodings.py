@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather
 import pytest
 
@@ -18,7 +19,10 @@ from margent import Category, Date, Integer, Number, Schema
 from margent.counts.identity import Identity
 from margent.counts.texts import batch_texts
 from margent.internal.inspection import inspect
+from margent.machine import TEXT_BYTES
 from margent.schema.codec import Codec
+from margent.schema.public_draft import draft_from_public_data
+from margent.tables import fitting
 from margent.tables.source import open_table
 
 ENDS = [2, 3, 7, 8]
@@ -171,6 +175,101 @@ def test_a_long_text_is_held_once_however_long_its_run_is(tmp_path: Path) -> Non
             for batch in table.batches():
                 assert Codec(schema).encode(batch)[0].sum() == batch.num_rows
                 assert sum(batch_texts(batch, "x")[1]) == batch.num_rows
+
+
+TAKEN = pa.array([3, None, 0, 2, 3, 1], pa.uint8())
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_slices_are_read_without_what_their_dictionaries_have_beside(name: str) -> None:
+    """Values that are unused, met twice, or null; with each slice a long dictionary would be coded anew."""
+    values, schema = VALUES[name], Schema([field_of(VALUES[name])], unit="row")
+    codec, identity = Codec(schema), Identity("x", ("",), "string")
+    firsts = pa.array([PLACES.index(place) for place in range(4)])  # `spelled` repeats the four values
+    cells = spelled(values).take(firsts).take(TAKEN)
+    for many in (values, runs(values)) if "dictionary" not in name else (values,):
+        places = TAKEN if many is values else firsts.take(TAKEN).cast(pa.uint8())
+        column = pa.DictionaryArray.from_arrays(places, many)
+        for start, length in [(0, 6), (0, 3), (1, 3), (2, 1), (1, 1), (5, 1), (0, 0)]:
+            expected = pa.RecordBatch.from_arrays([cells.slice(start, length)], names=["x"])
+            with open_table(pa.table({"x": column.slice(start, length)}), schema) as table:
+                for batch in table.batches():
+                    assert len(batch.column("x").dictionary) <= length
+                    np.testing.assert_array_equal(codec.encode(batch)[0], codec.encode(expected)[0])
+                    np.testing.assert_array_equal(identity.pseudonyms(batch), identity.pseudonyms(expected))
+                    assert counted(batch) == counted(expected)
+
+
+def views_of_one_text(letters: int, rows: int) -> Any:
+    """Texts that lie in one another, each one letter shorter than the one before."""
+    views = np.zeros((rows, 4), np.int32)
+    views[:, 0] = letters - np.arange(rows)
+    views[:, 1] = int.from_bytes(b"FFFF", "little")
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(b"F" * letters)]
+    return pa.Array.from_buffers(pa.string_view(), rows, buffers)
+
+
+LETTERS, MANY = 40_000, 20_000
+SHARING: dict[str, Callable[[], Any]] = {
+    "views": lambda: views_of_one_text(LETTERS, MANY),
+    "bytes": lambda: views_of_one_text(LETTERS, MANY).view(pa.binary_view()),
+    "json": lambda: pa.ExtensionArray.from_storage(pa.json_(pa.string_view()), views_of_one_text(LETTERS, MANY)),
+    "dictionary of views": lambda: pa.DictionaryArray.from_arrays(np.arange(MANY), views_of_one_text(LETTERS, MANY)),
+    "runs of views": lambda: pa.RunEndEncodedArray.from_arrays(
+        np.arange(1, MANY + 1), views_of_one_text(LETTERS, MANY)
+    ),
+}
+REPEATED: dict[str, Callable[[], Any]] = {
+    "dictionary": lambda: pa.DictionaryArray.from_arrays(np.zeros(MANY, np.int32), pa.array(["F" * LETTERS])),
+    "bytes of one length": lambda: pa.RunEndEncodedArray.from_arrays(
+        [MANY], pa.array([b"F" * LETTERS], pa.binary(LETTERS))
+    ),
+    "runs": lambda: pa.RunEndEncodedArray.from_arrays([MANY], pa.array(["F" * LETTERS])),
+}
+
+
+@pytest.mark.parametrize("wrap", [in_memory, as_reader, as_file])
+@pytest.mark.parametrize("name", SHARING | REPEATED)
+def test_texts_that_share_their_bytes_are_spelled_out_a_few_rows_at_a_time(
+    name: str, wrap: Wrap, tmp_path: Path
+) -> None:
+    """They are 400 to 800 MB when they do not share; where one text is repeated, files keep it once."""
+    if name == "json" and wrap is as_file:
+        pytest.skip("pyarrow does not write it")
+    column = (SHARING | REPEATED)[name]()
+    lengths = LETTERS - np.arange(MANY) if name in SHARING else np.full(MANY, LETTERS)
+    with open_table(wrap(pa.table({"x": column}), tmp_path), Schema([Category("x", ["F"])], unit="row")) as table:
+        found = []
+        for batch in table.batches():
+            assert batch.nbytes <= 1.25 * TEXT_BYTES
+            (cells,) = batch.columns
+            texts = cells.dictionary if pa.types.is_dictionary(cells.type) else cells
+            sizes = pc.binary_length(texts)
+            found.append(sizes.take(cells.indices) if texts is not cells else sizes)
+    np.testing.assert_array_equal(pa.chunked_array(found).to_numpy(), lengths)
+
+
+def test_one_row_may_be_larger_than_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "TEXT_BYTES", 3)
+    texts = ["four", None, "1", "22", "333", "", "seven77", "8"]
+    for column in (pa.array(texts, pa.string_view()), pa.array(texts).dictionary_encode()):
+        size = fitting.plain_bytes if column.type == pa.string_view() else fitting.spelled_bytes
+        parts = list(fitting.fitting(pa.record_batch({"x": column}), size))
+        assert [cell for part in parts for cell in part.column("x").to_pylist()] == texts
+        lengths = [[len(cell or "") for cell in part.column("x").to_pylist()] for part in parts]
+        assert all(sum(each) <= 3 or len(each) == 1 for each in lengths)
+        assert len(parts) < len(texts)
+
+
+def test_a_text_in_a_dictionary_is_inspected_and_drafted_as_it_is_held() -> None:
+    """Once: 65,536 rows of a megabyte each would be 64 GiB."""
+    column = pa.DictionaryArray.from_arrays(
+        np.array([0, 1, 2, 1] * 16_384, np.int32), pa.array(["F" * 2**20, "7", None])
+    )
+    (inspected,) = inspect(pa.table({"x": column}), Schema([Integer("x", 0, 5)], unit="row")).document["columns"]
+    assert inspected["clippedAbove"] == 32_768
+    (drafted,) = draft_from_public_data([pa.record_batch({"x": column})], unit="row").document["fields"]
+    assert drafted["categories"] == ["7", "F" * 2**20]
 
 
 def test_a_number_in_a_dictionary_of_texts_is_inspected() -> None:

@@ -13,7 +13,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from table_schemas import names_only
 from tests.peaks import STEADY, alone
+
+from margent.tables.source import open_table
 
 COLUMNS = ("a", "b", "c", "d")
 FEW, MANY = 500_000, 6_000_000
@@ -77,6 +80,20 @@ def peak(table: str, rows: int) -> int:
     done = alone(code, table, allocators=STEADY)
     assert int(done.printed) == rows
     return done.peak // 2**20
+
+
+def test_a_long_text_of_many_rows_in_a_database_comes_a_few_rows_at_a_time(tmp_path: Path) -> None:
+    """65,536 rows of 32 KiB, which the file holds once a row group, are 2 GiB."""
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT repeat('F', 32768) AS x FROM range(65536)")
+        connection.execute("CREATE TABLE e AS SELECT x, 'M'::ENUM ('F', 'M') AS e FROM t LIMIT 70")
+    with_room = "\n".join(line for line in CHILD.splitlines() if "_MEMORY_MIB" not in line)
+    code = with_room.format(folder=str(Path(__file__).parent), columns=("x",))
+    done = alone(code, f"duckdb:{tmp_path / 't.duckdb'}?table=t", allocators=STEADY)
+    assert int(done.printed) == 65_536
+    assert done.peak < 2**29
+    with open_table(f"duckdb:{tmp_path / 't.duckdb'}?table=e", names_only("e", "x")) as source:
+        assert [row for batch in source.batches() for row in batch["e"].to_pylist()] == ["M"] * 70
 
 
 WAYS = [as_parquet_of_one_row_group, as_folder, as_feather, as_csv, as_duckdb]

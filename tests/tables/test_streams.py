@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from table_schemas import CANARY, bytes_of, names_only, read_rows, rows_of
 
 from margent.errors import SchemaError, TableError, UsageError
+from margent.tables import pandas_rows
 from margent.tables.options import ReadOptions
 from margent.tables.snapshot import UNREADABLE
 from margent.tables.source import open_table
@@ -193,6 +194,20 @@ def object_frame(cells: list[Any]) -> pd.DataFrame:
 def cells_of(frame: pd.DataFrame) -> list[bytes | None]:
     with open_table(frame, names_only("a")) as source:
         return [cell for batch in source.batches() for cell in bytes_of(batch.column("a"))]
+
+
+def test_categories_are_made_into_text_once_however_many_slices_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of them would be gone through with every block of rows."""
+    made: list[object] = []
+    monkeypatch.setattr(pandas_rows, "BATCH_ROWS", 2)
+    monkeypatch.setattr(pandas_rows, "_cell_text", lambda cell: made.append(cell) or str(cell).encode())
+    words = pd.Index(["x", 12, 12.5], dtype=object)
+    frame = pd.DataFrame({"a": pd.Categorical([12, None, "x", 12.5, 12.5, 12, "x"], categories=words)})
+    with open_table(frame, names_only("a")) as source:
+        made.clear()
+        cells = [cell for _ in range(2) for batch in source.batches() for cell in batch.column("a").to_pylist()]
+    assert cells == ["12", None, "x", "12.5", "12.5", "12", "x"] * 2
+    assert made == list(words)
 
 
 @settings(max_examples=50, deadline=None)

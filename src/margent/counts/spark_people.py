@@ -20,13 +20,13 @@ from margent.counts.identity import Identity, encrypted, fresh_key
 from margent.counts.people import choose
 from margent.counts.spark import LooksOfSpark
 from margent.schema.check import MOST_SIZES
+from margent.tables.gathering import gathered
 from margent.tables.spark_forms import PACKED, Columns, Form
 from margent.tables.spark_pieces import (
     PIECES,
     ROWS,
     Piece,
     TaskFault,
-    gathered,
     packed_block,
     pieces,
     read_plainly,

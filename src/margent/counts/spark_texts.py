@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from margent.counts.spark import LooksOfSpark
 from margent.counts.texts import batch_texts
 from margent.schema.open_values import admissible
+from margent.tables.gathering import gathered
 from margent.tables.spark_forms import Form
 from margent.tables.spark_pieces import (
     PIECES,
     Piece,
-    gathered,
     many_pieces,
     packed_block,
     pieces,

@@ -75,7 +75,12 @@ class _ColumnTally:
         if pa.types.is_null(column.type):
             return nowhere
         if pa.types.is_dictionary(column.type):
-            column = plain(column.cast(column.type.value_type))
+            if not len(column.dictionary):
+                return nowhere
+            # Not spelled out: a long text may stand in many rows.
+            distinct = np.append(self._regions(plain(column.dictionary)), -1)
+            places = pc.fill_null(column.indices.cast(pa.int64()), distinct.size - 1)
+            return np.asarray(distinct[places.to_numpy(zero_copy_only=False)])
         if not is_text(column.type):
             found = self._axis.regions_of_typed(column, ruler)
             return nowhere if found is None else np.asarray(found)

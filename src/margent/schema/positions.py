@@ -77,10 +77,12 @@ def spelled_number(text: str, spelling: Spelling, *, infinite: bool = False) -> 
         start = re.search(rf"[+-]?(?:{re.escape(decimal)})?[0-9]", text)
         if start is None:
             return None
-        text = re.sub(rf"[^0-9{re.escape(decimal)}]+$", "", text[start.start() :])
+        # Up to the last digit or decimal sign: searched from the end, as what is between may be long.
+        rest = re.compile(rf".*[0-9{re.escape(decimal)}]", re.DOTALL).match(text, start.start())
+        text = rest[0] if rest else ""
     if infinite and (match := _INFINITE.fullmatch(text)):
         return Fraction(-BEYOND if match.group(1) == "-" else BEYOND)
-    if spelling.group_char:
+    if spelling.group_char and "\n" not in text:  # with one in it there is no match, which takes long to find out
         group = re.escape(spelling.group_char)
         match = re.fullmatch(rf"([+-]?[0-9]{{1,3}}(?:{group}[0-9]{{2,3}})*{group}[0-9]{{3}})((?![0-9]).*)", text)
         if match:

@@ -60,10 +60,10 @@ class _Column:
 
     def add(self, column: Any) -> None:
         column = plain(column)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        encoded = canonical_texts(plain(column)).dictionary_encode()
-        counts = encoded.indices.value_counts()
+        coded = pa.types.is_dictionary(column.type)
+        encoded = canonical_texts(plain(column.dictionary) if coded else column).dictionary_encode()
+        # A dictionary is not spelled out: a long text may stand in many rows.
+        counts = (encoded.indices.take(column.indices) if coded else encoded.indices).value_counts()
         places, times = counts.field(0).to_pylist(), counts.field(1).to_pylist()
         distinct = encoded.dictionary.to_pylist()
         for place, count in zip(places, times, strict=True):

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import TableError
-from margent.machine import block_rows
 from margent.tables.arrow_file import arrow_file
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
+from margent.tables.parquet_rows import parquet_batches
 from margent.tables.snapshot import Snapshot
 from margent.tables.sound import sound
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from margent.schema.fields import Schema
-
-
-_READ_AHEAD = 2**20
-"""Bytes read at a time of each column; without it pyarrow holds a whole column chunk, as large as a row group."""
 
 
 def open_columnar(path: Path, kind: str, schema: Schema) -> OpenTable:
@@ -78,8 +74,8 @@ def columnar_batches(
 ) -> Iterator[pa.RecordBatch]:
     """One pass over a file's rows: the wanted columns, in any order and perhaps with others.
 
-    Shapes: of Parquet `block_rows` rows at a time however large its row groups are; of Arrow the file's own batches,
-    each of which is held whole.
+    Shapes: of Parquet at most `block_rows` rows at a time however large its row groups are; of Arrow the file's own
+    batches, each of which is held whole.
     Privacy: private rows.
     """
     if kind == "parquet":
@@ -94,32 +90,6 @@ def _parquet_schema(path: Path) -> Any:
 
     with arrow_file(path) as source, pq.ParquetFile(source) as file:
         return file.schema_arrow
-
-
-def parquet_batches(
-    source: Any, wanted: Sequence[str], listed: Sequence[str], header: Any = None, read_ahead: int = _READ_AHEAD
-) -> Iterator[pa.RecordBatch]:
-    """One pass over the rows of a Parquet file, open or in memory, whose ``header`` may have been read already.
-
-    ``listed`` columns have few values: of texts in these, the file's own dictionaries are kept, not spelled out.
-
-    Shapes: the wanted columns, in any order and perhaps with others; `block_rows` rows at a time.
-    Privacy: private rows.
-    """
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(
-        source,
-        metadata=header,
-        read_dictionary=list(listed),
-        buffer_size=read_ahead,
-        pre_buffer=False,
-        # In nanoseconds, which is what pyarrow makes of 96 bits by itself, the year 9999 is a day of 1816.
-        coerce_int96_timestamp_unit="us",
-    ) as file:
-        # Names with dots may bring other columns along; the open table selects by name again.
-        # A damaged file's indices may point outside of the dictionaries that are kept.
-        yield from map(sound, file.iter_batches(batch_size=block_rows(len(wanted)), columns=list(wanted)))
 
 
 def _ipc_schema(path: Path, called: str) -> Any:

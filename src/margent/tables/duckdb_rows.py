@@ -14,6 +14,7 @@ from margent.errors import TableError, UsageError
 from margent.machine import block_rows
 from margent.tables.address import Address, Name, quoted, quoted_name
 from margent.tables.database import Column, Rows, select
+from margent.tables.gathering import gathered
 from margent.tables.options import ReadOptions
 from margent.tables.row_filter import proved_condition
 from margent.tables.scratch import require_scratch
@@ -26,6 +27,8 @@ _MEMORY_MIB, _COLUMN_MIB, _QUERY_MIB = 256, 2, 1024
 """What DuckDB may keep of the file's blocks: in all, and beside that for each column of the widest table, of which
 every thread holds a block or more; and for a query, which goes on in the temporary folder."""
 _THREADS = 2
+_VECTOR_ROWS = 2048
+"""Rows that DuckDB works on at a time."""
 _AS_TEXT = ("BIT", "TIME WITH TIME ZONE", "TIMETZ", "BIGNUM", "VARINT")
 """Types that arrive in Arrow as another type's bytes, or without a part of what they hold."""
 _WIDEST, _WHOLE = 38, ("HUGEINT", "UHUGEINT")
@@ -89,10 +92,11 @@ class _Taken:
 
     cursor: Any
     stream: Any
+    blocks: Iterator[pa.RecordBatch]
 
     def read_next_batch(self) -> pa.RecordBatch:
         """The next batch; StopIteration at the end."""
-        return self.stream.read_next_batch()
+        return next(self.blocks)
 
     def close(self) -> None:
         """Give back both."""
@@ -186,7 +190,9 @@ def _rows(session: _Session, address: Address) -> Rows:
         relation = cursor.sql(select(chosen, source, condition))
         # The name until DuckDB 1.4.
         take = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-        return _Taken(cursor, take(block_rows(len(chosen))))
+        few = _spelled_out(chosen)
+        stream = take(_VECTOR_ROWS if few else block_rows(len(chosen)))
+        return _Taken(cursor, stream, gathered(stream) if few else stream)
 
     return Rows(
         columns,
@@ -198,6 +204,18 @@ def _rows(session: _Session, address: Address) -> Rows:
         filtered=address.where is not None,
         require_same=session.require_same,
     )
+
+
+def _spelled_out(columns: Sequence[Column]) -> bool:
+    """Whether rows may take any number of bytes: a text that many share is kept once, and given with each of them.
+
+    Lists of values (ENUM) come whole with every batch, so that batches with one had better be large.
+    """
+    import pyarrow as pa
+
+    kinds = [each.declared for each in columns]
+    texts = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+    return any(kind in texts for kind in kinds) and not any(map(pa.types.is_dictionary, kinds))
 
 
 def _table(session: _Session, name: Name) -> tuple[Name, bool]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from margent.errors import TableError
 from margent.machine import BLOCK_ROWS, block_rows
+from margent.tables.fitting import fitting, plain_bytes
 from margent.tables.options import TEXT_KINDS
 from margent.tables.plain import plain
 from margent.tables.snapshot import CLOSED, guarded
@@ -75,4 +76,7 @@ class OpenTable:
             most = block_rows(len(self.wanted))
             for start in range(0, batch.num_rows, most):
                 rows = batch.slice(start, most)
-                yield rows if self.kind in TEXT_KINDS else plain(rows, self.wanted)
+                if self.kind in TEXT_KINDS:
+                    yield rows
+                else:
+                    yield from (plain(part, self.wanted) for part in fitting(rows, plain_bytes))

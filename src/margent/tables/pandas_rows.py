@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import Fault, SchemaError
@@ -47,10 +48,16 @@ def open_pandas(frame: pd.DataFrame, schema: Schema) -> OpenTable:
     check_columns(names, schema, declared=declared, index=index)
     places = [names.index(name) for name in wanted]
 
+    @cache
+    def categories(place: int) -> pa.Array:
+        # Of the whole column, which may have millions: they are no other from one slice of it to the next.
+        return _categories(frame.dtypes.iloc[place])
+
     def read() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(frame), BATCH_ROWS):
             rows = frame.iloc[start : start + BATCH_ROWS]
-            yield sound(_batch([_column(rows.iloc[:, place]) for place in places], wanted))
+            columns = [_column(rows.iloc[:, place], partial(categories, place)) for place in places]
+            yield sound(_batch(columns, wanted))
 
     return OpenTable("pandas", names, wanted, read)
 
@@ -84,8 +91,17 @@ def _batch(columns: list[pa.Array], names: tuple[str, ...]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
-def _column(series: pd.Series[Any]) -> pa.Array:
-    """One column of a few rows as Arrow; the type is a function of the dtype."""
+def _categories(dtype: pd.CategoricalDtype) -> pa.Array:
+    import pandas as pd
+
+    return _column(pd.Series(dtype.categories))
+
+
+def _column(series: pd.Series[Any], categories: Callable[[], pa.Array] | None = None) -> pa.Array:
+    """One column of a few rows as Arrow; the type is a function of the dtype.
+
+    ``categories`` gives those of a categorical column where they have been made into Arrow already.
+    """
     import numpy as np
     import pandas as pd
     import pyarrow as pa
@@ -93,7 +109,7 @@ def _column(series: pd.Series[Any]) -> pa.Array:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         codes = series.cat.codes.to_numpy()
-        values = _column(pd.Series(dtype.categories))
+        values = _categories(dtype) if categories is None else categories()
         indices = pa.array(codes.astype("int32"), mask=codes < 0)
         return pa.DictionaryArray.from_arrays(indices, values, ordered=bool(dtype.ordered))
     if isinstance(dtype, pd.SparseDtype):

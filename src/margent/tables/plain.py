@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from margent.schema.encodings import runs_spelled
+from margent.schema.encodings import runs_spelled, used_only
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def plain(batch: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
     """The wanted columns, in that order, without extension types, run-end encoding, views or bytes.
 
-    Runs of text become dictionaries.
+    Runs of text become dictionaries. A dictionary longer than the column has the values left that cells point to.
 
     Privacy: private rows; changes their form only.
     """
@@ -33,6 +33,7 @@ def _plain(column: Any) -> Any:
     if pa.types.is_run_end_encoded(kind):
         return runs_spelled(column, _plain)
     if pa.types.is_dictionary(kind):
+        column = used_only(column)
         values = _plain(column.dictionary)
         if pa.types.is_dictionary(values.type):  # made of runs of text
             return values.take(column.indices)

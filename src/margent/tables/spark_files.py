@@ -16,10 +16,11 @@ import numpy as np
 
 from margent.errors import TableError
 from margent.schema.container import stored_type
-from margent.tables.columnar import parquet_batches
+from margent.tables.gathering import gathered
+from margent.tables.parquet_rows import parquet_batches
 from margent.tables.plain import plain
 from margent.tables.snapshot import UNREADABLE
-from margent.tables.spark_pieces import Piece, gathered, pieces
+from margent.tables.spark_pieces import Piece, pieces
 from margent.tables.spark_types import cast_to
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from margent.tables.gathering import gathered
 from margent.tables.opened import BATCH_ROWS
-from margent.tables.spark_pieces import ROWS, Piece, gathered, packed_block, pieces, read_plainly, received, unpacked
+from margent.tables.spark_pieces import ROWS, Piece, packed_block, pieces, read_plainly, received, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa

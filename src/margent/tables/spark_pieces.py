@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from margent.tables.opened import BATCH_ROWS
 from margent.tables.plain import plain
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ ROWS = "rows"
 
 FAULT_PLACE = -1
 """Before every other place, so that what sorts pieces meets faults first."""
-
-BLOCK_BYTES = 2**25
-"""A block of rows is closed where it reaches so many bytes, however few its rows are."""
 
 
 class Piece(NamedTuple):
@@ -104,28 +100,6 @@ def sound(piece: Piece) -> Piece:
     return piece
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in blocks as large as they may be: what is done a block at a time is done less often.
-
-    Privacy: private rows; changes their cut only.
-    """
-    waiting: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        for start in range(0, batch.num_rows, BATCH_ROWS):
-            part = batch.slice(start, BATCH_ROWS)
-            if rows and rows + part.num_rows > BATCH_ROWS:
-                yield _joined(waiting)
-                waiting, rows, size = [], 0, 0
-            waiting.append(part)
-            rows, size = rows + part.num_rows, size + part.nbytes
-            if size >= BLOCK_BYTES:
-                yield _joined(waiting)
-                waiting, rows, size = [], 0, 0
-    if rows:
-        yield _joined(waiting)
-
-
 def packed_block(batch: pa.RecordBatch) -> bytes:
     """A batch as an Arrow stream, compressed."""
     import pyarrow as pa
@@ -149,15 +123,6 @@ def _batch(kinds: list[str], places: list[int], data: list[bytes]) -> pa.RecordB
 
     columns = [pa.array(kinds, pa.string()), pa.array(places, pa.int64()), pa.array(data, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=["kind", "place", "data"])
-
-
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    if len(parts) == 1:
-        return parts[0]
-    (joined,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-    return joined
 
 
 def read_plainly(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from margent.errors import TableError, UsageError
 from margent.machine import block_rows
+from margent.tables.fitting import fitting, plain_bytes, spelled_bytes
 from margent.tables.header import check_columns
 from margent.tables.opened import BATCH_ROWS, OpenTable
 from margent.tables.options import ReadOptions
@@ -186,7 +187,9 @@ class Spool:
                 rows = sound(batch.select(list(wanted)))
                 # A stream's batches may be as long as its table; each is held whole by every pass over the copy.
                 for start in range(0, rows.num_rows, most):
-                    writer.write_batch(_spoolable(plain(rows.slice(start, most), wanted)))
+                    for part in fitting(rows.slice(start, most), plain_bytes):
+                        for few in fitting(plain(part, wanted), spelled_bytes):
+                            writer.write_batch(_spoolable(few))
         self.file.flush()
         self.whole = True
 
