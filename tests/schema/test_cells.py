@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from margent.schema.cells import plain
+from margent.schema.cells import UNREADABLE, canonical_texts, plain
 from margent.schema.codec import Codec
 from margent.schema.fields import (
     Boolean,
@@ -253,3 +253,9 @@ def test_cells_of_one_length_get_offsets_that_no_number_of_rows_passes() -> None
     cells = pa.array([b"M", b"F", None], pa.binary(1))
     assert plain(cells).type == pa.large_binary()
     assert codes(Category("sex", ["F", "M"]), [b"M", b"F"], pa.binary(1)) == [1, 0]
+
+
+def test_cells_of_a_kind_without_text_are_unreadable_and_nulls_stay_nulls() -> None:
+    lists = pa.array([[1], None, [2]])
+    assert canonical_texts(lists).to_pylist() == [UNREADABLE, None, UNREADABLE]
+    assert canonical_texts(lists[:0]).to_pylist() == []

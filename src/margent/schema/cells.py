@@ -90,7 +90,7 @@ def canonical_texts(column: Any) -> Any:
     try:
         encoded = column.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return pa.array([UNREADABLE] * len(column), pa.binary())
+        return pc.if_else(column.is_valid(), pa.scalar(UNREADABLE), pa.scalar(None, pa.binary()))
     texts = pa.array(_texts(encoded.dictionary), pa.binary())
     return texts.take(encoded.indices)
 
