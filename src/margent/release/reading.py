@@ -119,7 +119,7 @@ def types_of(summary: Mapping[str, Any]) -> pa.Schema | None:
         return None
     try:
         return schema_of_texts({name: text(kind) for name, kind in types.items()})
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
         raise TranscriptError("summary.json: the column types are damaged or altered") from None
 
 
