@@ -34,6 +34,7 @@ from margent import (
 from margent.errors import MargentError, TranscriptError
 from margent.methods import METHODS, method_named
 from margent.pipeline import from_transcript
+from margent.privacy.ledger import MOST_EPSILONS
 from margent.release.files import MAX_INTEGERS, MAX_JSON_BYTES
 from margent.release.officer import statement
 from margent.release.reading import dialect_of, types_of
@@ -250,6 +251,29 @@ def test_four_megabytes_of_odd_fractions_are_refused_at_once(
     with pytest.raises(TranscriptError):
         read_release(copy)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "discrete-laplace"])
+def test_a_release_of_many_cheap_prices_is_refused_at_once(mechanism: str, release: Path, scratch: Path) -> None:
+    """Each price takes half a millisecond to work out, and 64 MiB have room for 280,000."""
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    document = json.loads((copy / TRANSCRIPT).read_bytes())
+    facts = {"mechanism": mechanism, "query": "independence", "cliques": [["sex", "work"]], "cost": "1/10000000000000"}
+    odd = [
+        {"epsilon": f"1/{10**7 + place}", "choices": 1, "sensitivitySquared": "1", "scaleSquared": None}
+        if mechanism == "exponential"
+        else {"sensitivitySquared": "1", "scaleSquared": str((10**7 + place) ** 2)}
+        for place in range(MOST_EPSILONS + 1)
+    ]
+    document["charges"] += [document["charges"][0] | facts | each for each in odd]
+    (copy / TRANSCRIPT).write_text(json.dumps(document))
+    started = time.process_time()
+    with pytest.raises(TranscriptError, match="too many different epsilons"):
+        read_release(copy)
+    assert time.process_time() - started < 1.5
+    document["charges"] = document["charges"][:-1]
+    (copy / TRANSCRIPT).write_text(json.dumps(document))
+    read_release(copy)  # one less is read: nothing else was wrong with them
 
 
 def made_again(folder: Path, method: str) -> None:

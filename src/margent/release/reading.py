@@ -53,8 +53,9 @@ def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]
     except BudgetError:
         raise TranscriptError(
             f"{path}: epsilon and delta are not what the noisy answers cost: the charges in "
-            "measurements/transcript.json add up to more, are priced too low, or are on other terms (relation, unit, "
-            "accountant). The promise would be false: get the release again from whoever made it"
+            "measurements/transcript.json add up to more, are priced too low, are on other terms (relation, unit, "
+            "accountant), or are of too many different epsilons to check. The promise would be false: get the release "
+            "again from whoever made it"
         ) from None
     return transcript, budget, summary
 
