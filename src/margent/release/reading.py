@@ -27,7 +27,8 @@ from margent.transcript import Transcript
 def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]]:
     """Read a release folder's transcript, budget and summary; no data is needed for anything that follows.
 
-    The budget is one that paid for the answers: every price is computed anew, and their sum is within it.
+    The budget is one that paid for the answers: every price is computed anew, and their sum is within it. The summary's
+    words ("promise") are the file's: `margent.release.promise.promise_words` has those that follow from the charges.
 
     Privacy: none: reads published files only.
     Raises: TranscriptError naming the file that is absent, damaged or says what another denies, or that was made from
