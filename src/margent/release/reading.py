@@ -132,7 +132,8 @@ def require_publishable(folder: Path) -> None:
     Raises: TranscriptError naming the file and the next step.
     """
     if found := internal_files(folder):
+        name = str(found[0])
         raise TranscriptError(
-            f"{found[0]}: is INTERNAL, made from real rows, and must not lie in a release, which may be published "
-            "whole; move it out, and make sure that nobody was given the folder with it"
+            f"{name if name.isprintable() else repr(name)}: is INTERNAL, made from real rows, and must not lie in a "
+            "release, which may be published whole; move it out, and make sure that nobody was given the folder with it"
         )
