@@ -12,10 +12,23 @@ import pyarrow as pa
 import pytest
 
 import margent
-from margent import Budget, BudgetFile, Category, Identifier, PersonUnit, ReadOptions, Schema, SchemaError, TableError
+from margent import (
+    Budget,
+    BudgetFile,
+    Category,
+    Identifier,
+    Integer,
+    Number,
+    PersonUnit,
+    ReadOptions,
+    Schema,
+    SchemaError,
+    TableError,
+)
 from margent.counts import contribution
 from margent.counts.capacity import LEAST_PEOPLE, contribution_bytes, slots_for
 from margent.pipeline import measure
+from margent.tables.write import write_table
 
 BY_ROW = Schema([Identifier("id"), Category("a", ["x", "y"])], unit="row")
 BY_PERSON = Schema([Identifier("id"), Category("a", ["x", "y"])], unit=PersonUnit("id", 2))
@@ -142,3 +155,17 @@ def test_many_persons_where_one_was_expected_are_not_done_one_by_one(monkeypatch
     margent.synthesize(table, BY_PERSON, budget=Budget(1), method="independent", rows=1, expect_people=1)
     assert tables == [slots_for(LEAST_PEOPLE)]
     assert contribution_bytes(1) == contribution_bytes(LEAST_PEOPLE), "and the plan reckons with it"
+
+
+def test_decimals_of_any_digits_are_written_after_the_charge(tmp_path: Path) -> None:
+    kinds = [pa.decimal256(76, 58), pa.decimal256(76, 75), pa.decimal128(2, 5), pa.decimal128(38, 38)]
+    fields = [Integer("a", -5, 9), Integer("b", 0, 9), Integer("c", 0, 0), Number("d", 0, "0.5", bins=5, decimals=1)]
+    cells = [pa.nulls(4, kind) for kind in kinds]
+    write_table(tmp_path / "t.arrow", "arrow", iter([pa.table(cells, names=["a", "b", "c", "d"])]))
+    made = margent.synthesize(tmp_path / "t.arrow", Schema(fields, unit="row"), budget=Budget(1), rows=9)
+    assert pa.ipc.open_file(made.save(tmp_path / "A") / "synthetic.arrow").schema.types == [
+        *kinds[:2],
+        pa.int64(),
+        kinds[3],
+    ]
+    made.save(tmp_path / "B", file_format="parquet")

@@ -106,10 +106,37 @@ def test_the_wrong_budget_file_is_refused(
     assert not (tmp_path / "s.html").exists()
 
 
+def test_a_release_that_took_another_run_s_id_is_refused(
+    releases: list[Path], budget_file: Path, people_csv: Path, people_schema: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Whose charges the file does not account for: dearer than that run's, or on other terms."""
+    run_id = json.loads((releases[0] / "summary.json").read_text())["run"]
+    for name, options in (("dearer", ["--epsilon", "2"]), ("pure", ["--epsilon", "0.1", "--accountant", "pure"])):
+        out, page = tmp_path / name, tmp_path / f"{name}.html"
+        assert run(["synthesize", str(people_csv), "--schema", str(people_schema), "--single-release", "--method",
+                    "independent", *options, "-o", str(out)]) == 0  # fmt: skip
+        for path in (out / "summary.json", out / "measurements" / "transcript.json"):
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"run": run_id}))
+        capsys.readouterr()
+        assert run(["statement", str(out), "--budget", str(budget_file), "--no-selftest", "-o", str(page)]) == 4
+        assert ("add up to more" if name == "dearer" else "on other terms") in capsys.readouterr().err
+        assert not page.exists()
+        assert run(["budget", "verify", str(budget_file), str(out)]) == 4
+
+
 def test_it_is_never_written_into_a_release_nor_over_a_file(releases: list[Path], tmp_path: Path) -> None:
     inside = releases[0] / "statement.html"
     assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(inside)]) == 2
     assert not inside.exists()
+    (releases[1] / "notes").mkdir()
+    for other in (
+        releases[1] / "statement.html",
+        releases[1] / "measurements" / "s.html",
+        releases[1] / "notes/s.html",
+    ):
+        assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(other)]) == 2
+        assert not other.exists()
     taken = tmp_path / "taken.html"
     taken.write_text("mine")
     assert run(["statement", str(releases[0]), "--no-selftest", "-o", str(taken)]) == 2

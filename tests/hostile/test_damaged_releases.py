@@ -6,24 +6,41 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import time
 import tracemalloc
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from margent import Budget, query, read_release, synthesize
+from margent import (
+    Budget,
+    Category,
+    DateTime,
+    Identifier,
+    Integer,
+    Number,
+    Schema,
+    query,
+    read_release,
+    synthesize,
+)
 from margent.errors import MargentError, TranscriptError
 from margent.methods import METHODS, method_named
 from margent.pipeline import from_transcript
+from margent.privacy.ledger import MOST_EPSILONS
 from margent.release.files import MAX_INTEGERS, MAX_JSON_BYTES
 from margent.release.officer import statement
 from margent.release.reading import dialect_of, types_of
 from margent.release.release import checked_format
 from margent.schema.read import schema_from_json
+from margent.tables.write import write_table
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.hostile.mutations import mutated, rewritten, rounds
 from tests.hostile.trials import tried
@@ -121,6 +138,35 @@ def test_what_was_read_can_be_told(victim: str, release: Path, scratch: Path) ->
     tried(victim, (copy / victim).read_bytes(), attempt, rounds(150, 5000), MargentError, rewritten)
 
 
+@pytest.mark.parametrize("damage", [rewritten, "types"])
+def test_types_of_a_release_are_followed_or_refused(damage: Any, scratch: Path) -> None:
+    """Of a release that holds a Parquet table: its types are anybody's text, and the next table is written in them."""
+    fields = [Integer("n", 0, 99), Number("x", 0, 5, bins=5, decimals=1), Category("c", ["a", "b"])]
+    fields += [DateTime("t", "2020-01-01", "2020-12-31", bins="month", time_zone="Europe/Berlin"), Identifier("id")]
+    kinds = [pa.decimal128(9, 2), pa.decimal256(70, 3), pa.dictionary(pa.int8(), pa.string())]
+    kinds += [pa.timestamp("ms", "Europe/Berlin"), pa.int64()]
+    cells = [[5, 7], [1, 2], ["a", "b"], [0, 10**12], [1, 2]]
+    arrays = [pa.array(list(map(Decimal, column)) if pa.types.is_decimal(kind) else column).cast(kind)
+              for column, kind in zip(cells, kinds, strict=True)]  # fmt: skip
+    table = scratch / "t.arrow"
+    write_table(table, "arrow", iter([pa.table(arrays, names=[field.name for field in fields])]))
+    made = synthesize(table, Schema(fields, unit="row"), budget=Budget(3), method="independent", seed=1, rows=3)
+    copy = made.save(scratch / "release")
+    original = (copy / SUMMARY).read_bytes()
+    assert set(json.loads(original)["types"].values()) >= {"decimal128(9, 2)", "decimal256(70, 3)"}
+
+    def attempt(data: bytes) -> None:
+        (copy / SUMMARY).write_bytes(data)
+        transcript, budget, summary = read_release(copy)
+        drawn = from_transcript(
+            transcript, budget=budget, synthesizer="independent", rows=2, seed=1, declared=types_of(summary)
+        )
+        shutil.rmtree(drawn.save(scratch / "again", file_format="parquet"))
+
+    how = retyped if damage == "types" else damage
+    tried("types", original, attempt, rounds(60, 5000), MargentError, how)
+
+
 FILES = [TRANSCRIPT, ANSWERS, SUMMARY]
 
 
@@ -207,12 +253,50 @@ def test_four_megabytes_of_odd_fractions_are_refused_at_once(
     assert time.process_time() - started < 2
 
 
+@pytest.mark.parametrize("mechanism", ["exponential", "discrete-laplace"])
+def test_a_release_of_many_cheap_prices_is_refused_at_once(mechanism: str, release: Path, scratch: Path) -> None:
+    """Each price takes half a millisecond to work out, and 64 MiB have room for 280,000."""
+    copy = Path(shutil.copytree(release, scratch / "copy"))
+    document = json.loads((copy / TRANSCRIPT).read_bytes())
+    facts = {"mechanism": mechanism, "query": "independence", "cliques": [["sex", "work"]], "cost": "1/10000000000000"}
+    odd = [
+        {"epsilon": f"1/{10**7 + place}", "choices": 1, "sensitivitySquared": "1", "scaleSquared": None}
+        if mechanism == "exponential"
+        else {"sensitivitySquared": "1", "scaleSquared": str((10**7 + place) ** 2)}
+        for place in range(MOST_EPSILONS + 1)
+    ]
+    document["charges"] += [document["charges"][0] | facts | each for each in odd]
+    (copy / TRANSCRIPT).write_text(json.dumps(document))
+    started = time.process_time()
+    with pytest.raises(TranscriptError, match="too many different epsilons"):
+        read_release(copy)
+    assert time.process_time() - started < 1.5
+    document["charges"] = document["charges"][:-1]
+    (copy / TRANSCRIPT).write_text(json.dumps(document))
+    read_release(copy)  # one less is read: nothing else was wrong with them
+
+
 def made_again(folder: Path, method: str) -> None:
     """A table from what was read, by the method's own synthesizer."""
     transcript, budget, _ = read_release(folder)
     synthesizer = method_named(method).synthesizer.name
     release = from_transcript(transcript, budget=budget, synthesizer=synthesizer, rows=5, seed=1)
     assert release.table.num_rows == 5
+
+
+def retyped(summary: bytes, rng: np.random.Generator) -> bytes:
+    """A summary, one of whose columns is of an odd type: other digits, another column's, or text with small damage."""
+    document = json.loads(summary)
+    name, other = rng.choice(list(document["types"]), 2)
+    kind = document["types"][name if rng.random() < 0.5 else other]
+    odd = ["0", "1", "38", "39", "76", "77", "-1", "-77", "2147483648", "3000000000", "9" * 5000, "²", "٣", "", " 2"]
+    if rng.random() < 0.7:
+        kind = re.sub("[0-9]+", lambda _: str(rng.choice(odd)), kind)
+        kind = f"decimal{rng.choice([32, 64, 128, 256])}({rng.choice(odd)}, {rng.choice(odd)})" if "(" in kind else kind
+    else:
+        kind = mutated(kind.encode(), rng).decode(errors="replace")
+    document["types"][name] = kind
+    return json.dumps(document).encode()
 
 
 def odd_integers(answers: bytes, rng: np.random.Generator) -> bytes:

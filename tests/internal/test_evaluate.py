@@ -139,6 +139,22 @@ def test_a_release_s_table_lies_in_it(file: object, release: Path, people_csv: P
         given(release, ReadOptions())
 
 
+def test_a_release_s_promise_is_that_of_its_charges(release: Path, people_csv: Path, people_schema: Path) -> None:
+    """Whatever its summary says in words: a forger's would stand on the page as if they had been checked."""
+    path = release / "summary.json"
+    honest = json.loads(path.read_text())
+    for forged in (["Everybody is protected perfectly."], "words", None):
+        path.write_text(json.dumps(honest | {"promise": forged}))
+        made = evaluate(people_csv, [release], read_schema(people_schema), metrics=FEW)
+        assert made.document["tables"][2]["release"]["promise"] == honest["promise"]
+    path.write_text(json.dumps(honest | {"where": ["sex=F"]}))
+    assert given(release, ReadOptions()).summary["promise"][-1].startswith("This table holds only records with sex=F:")
+    for odd in (["Protected: everybody."], ["sex=F", 1], "sex=F", 5, [None]):
+        path.write_text(json.dumps(honest | {"where": odd}))
+        with pytest.raises(TranscriptError, match="conditions"):
+            given(release, ReadOptions())
+
+
 @pytest.mark.parametrize("what", ["link", "pipe", "folder with a link", "folder with a pipe"])
 def test_a_release_s_table_is_no_link_or_pipe(what: str, release: Path, people_csv: Path) -> None:
     table = release / "synthetic.csv"

@@ -185,6 +185,40 @@ def test_a_full_file_begins_no_run_and_ends_those_that_have_begun(path: Path, mo
     budget_store.reserve(path, reservation(QUARTER, run=RUN, kind="again"))
 
 
+def test_no_entry_makes_a_file_too_large_to_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks of many runs at once could: then nobody, whatever their run, could read the file any more."""
+    limit = path.stat().st_size + 2 * 4096
+    monkeypatch.setattr(budget_store, "MAX_BYTES", limit)
+    monkeypatch.setattr(budget_disk, "MAX_BYTES", limit)
+    marks = ["", *(f"{place:032x}" for place in range(1, 200))]
+    first = a_look(1)
+
+    def look_on() -> None:
+        for calls in range(1, 200):
+            budget_store.look(path, replace(first, calls=calls, mark=marks[calls]), marks[calls - 1])
+
+    with pytest.raises(BudgetError, match="the file is full"):
+        look_on()
+    assert path.stat().st_size <= limit
+    before = budget_store.read(path)[1]
+    assert len(before) > 10, "looks were written while there was room"
+    with pytest.raises(BudgetError, match="the file is full"):
+        budget_store.reserve(path, reservation(QUARTER, run=RUN, kind="again"))
+    assert budget_store.read(path)[1] == before
+
+
+@pytest.mark.parametrize("letters", [247, 248, 255, 256])
+def test_a_name_without_room_for_a_journal_s_leaves_no_file(letters: int, tmp_path: Path) -> None:
+    file = BudgetFile(tmp_path / ("b" * letters), "people")
+    if letters == 247:
+        file.init(Budget(1))
+        assert file.balance().runs == 0
+    else:
+        with pytest.raises(BudgetError, match="take a shorter name"):
+            file.init(Budget(1))
+        assert list(tmp_path.iterdir()) == []
+
+
 OLD = (
     '{"kind": "declare", "data_set": "people", "relation": "add-remove", "unit": "person:2", "accountant": "pure", '
     '"epsilon": "1", "delta": "0", "delta_for_atoms": "0", "total": "1", "when": "now", "margent": "test"}',

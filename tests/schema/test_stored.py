@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from margent.release.spark import spark_type
 from margent.schema.codec import Codec
 from margent.schema.fields import Boolean, Category, Date, DateTime, Identifier, Integer, Number, Schema, Time
 from margent.schema.stored import schema_of_texts, stored_schema, stored_table, type_texts
+from margent.tables.write import write_table
 
 LETTERS = Category("x", ["a", "b"])
 MANY = Category("x", [f"c{place}" for place in range(200)])
@@ -33,6 +36,9 @@ KEPT = [
     (Integer("x", 0, 9), pa.duration("us")),
     (Integer("x", 0, 99), pa.decimal128(2, 0)),
     (Integer("x", 0, 99), pa.decimal256(60, 3)),
+    (Integer("x", -5, 99), pa.decimal256(76, 58)),
+    (Integer("x", 0, 9), pa.decimal256(76, 75)),
+    (Integer("x", 0, 0), pa.decimal256(76, 76)),
     (Integer("x", 0, 10, special={"255": "more"}), pa.uint8()),
     (Number("x", 0, 5, bins=5, decimals=1), pa.float32()),
     (Number("x", 0, 5, bins=5, decimals=1), pa.float16()),
@@ -71,6 +77,10 @@ NOT_KEPT = [
     (Number("x", 0, 5000, bins=5, decimals=3), pa.float32(), pa.float64()),
     (Number("x", 0, 100, bins=5, decimals=2), pa.decimal128(4, 2), pa.float64()),
     (Number("x", 0, 9, bins=5, decimals=2), pa.decimal128(12, 1), pa.float64()),
+    # Arrow has decimals with more digits after the point than in all; Parquet and Spark have none.
+    (Integer("x", 0, 0), pa.decimal128(2, 5), pa.int64()),
+    (Number("x", 0, "0.002", bins=2, decimals=3), pa.decimal128(3, 5), pa.float64()),
+    (Number("x", 0, "0.5", bins=5, decimals=1), pa.decimal128(38, 2**31 - 1), pa.float64()),
     (Number("x", 0, 9, bins=5, decimals=1, special=["0.125"]), pa.decimal128(12, 1), pa.float64()),
     (Number("x", 0, 9, bins=5, decimals=1, special=["99999999"]), pa.float32(), pa.float64()),
     # The width of indices and the order come from the list, not from the values that occurred.
@@ -152,10 +162,74 @@ def test_types_are_read_back_from_their_texts() -> None:
     assert schema_of_texts(type_texts(schema)) == schema
 
 
+_INDICES = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+_UNITS = ("s", "ms", "us", "ns")
+EVERY_TYPE = [
+    *_INDICES,
+    *(pa.float16(), pa.float32(), pa.float64(), pa.bool_(), pa.null(), pa.date32(), pa.date64()),
+    *(pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(5)),
+    *(pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"), *map(pa.duration, _UNITS)),
+    *(pa.timestamp(unit, tz=zone) for unit in _UNITS for zone in (None, "UTC", "Europe/Berlin")),
+    *(pa.dictionary(index, text) for index in _INDICES for text in (pa.string(), pa.large_string(), pa.int64())),
+    *(pa.list_(pa.int8()), pa.struct([("a", pa.int8())]), pa.month_day_nano_interval()),
+    *(pa.run_end_encoded(pa.int32(), kind) for kind in (pa.int64(), pa.string())),
+    *(pa.decimal32(9, scale) for scale in (-3, 0, 7, 8, 9, 10)),
+    *(pa.decimal64(18, scale) for scale in (-3, 0, 16, 17, 18, 19)),
+    *(pa.decimal128(digits, scale) for digits in (3, 38) for scale in (-3, 0, 3, 5, 19, 20, 36, 37, 38, 39, 2**31 - 1)),
+    *(pa.decimal256(76, scale) for scale in (-(2**31), -1, 0, 19, 38, 56, 57, 58, 66, 73, 74, 75, 76, 77, 2**31 - 1)),
+]
+EVERY_FIELD = [
+    Integer("x", 0, 0),
+    Integer("x", -5, 300, bins=5),
+    Integer("x", -(2**62), 2**62, bins=5),
+    Number("x", 0, "0.002", bins=2, decimals=3),
+    Number("x", 0, 5, bins=5, decimals=0),
+    Number("x", -1, 1, bins=5, decimals=9),
+    LETTERS,
+    MANY,
+    Boolean("x"),
+    Date("x", "0001-01-01", "9999-12-31", bins="year"),
+    Date("x", "1678-01-01", "2261-12-31", bins="year"),
+    DateTime("x", "0001-01-01", "9999-12-31", bins="year"),
+    DateTime("x", "1850-01-01", "2261-12-31", bins="year", time_zone="Europe/Berlin"),
+    Time("x", "00:00:00", "23:59:59", bins="hour"),
+    Identifier("x"),
+]
+
+
+@pytest.mark.parametrize("field", EVERY_FIELD, ids=lambda item: f"{item.type} {item.minimum}")
+def test_whatever_a_container_declares_the_table_is_written(field: Any, tmp_path: Path) -> None:
+    """It is written after the charge: what fails there is an answer paid for and lost."""
+    codec = Codec(Schema([field], unit="row"))
+    codes = np.zeros((12, 0), dtype=int)
+    if codec.domain.names:
+        codes = np.arange(12).reshape(-1, 1) % codec.domain.sizes[0]
+        codes = np.where(codec.sampleable["x"][codes], codes, 0)
+    own, seen = codec.decode(codes, 1), set()
+    for declared in EVERY_TYPE:
+        written = stored_schema(codec, pa.schema([("x", declared)]), len(codes))
+        if written in seen:
+            continue
+        seen.add(written)
+        table = stored_table(own, written)
+        assert table.num_rows == 12
+        for kind in ("parquet", "arrow"):
+            write_table(tmp_path / kind, kind, iter([table]), written)
+        target = pa.schema([("x", spark_type(written.field("x").type, codec.arrow_schema.field("x").type))])
+        assert stored_table(own, target).schema == target
+    assert codec.arrow_schema in seen
+
+
 def test_odd_texts_are_no_type() -> None:
     texts = ("", "list<item: int8>", "timestamp[h]", "decimal128(x, 2)", "decimal128(9, 2", "uint")
     odd = {text: text for text in texts}
     assert len(schema_of_texts(odd)) == 0
+
+
+@pytest.mark.parametrize("digits", ["77, 2", "9, 10", "3000000000, 2", "9, -77", "9, -3000000000", "9" * 5000 + ", 2"])
+def test_a_decimal_that_there_is_not_is_refused(digits: str) -> None:
+    with pytest.raises(ValueError, match=r"^$|digits"):
+        schema_of_texts({"x": f"decimal128({digits})"})
 
 
 def test_a_missing_cell_does_not_change_what_pandas_files_lead_to() -> None:

@@ -162,9 +162,9 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
         raise BudgetError(f"{path}: no entry has the hash {head[:64]!r}: this is an older copy, or another file")
     released = {}
     for out in releases:
-        transcript = read_release(out)[0]
-        digest = digest_of(transcript)
-        released[str(out)] = Released(transcript.run, transcript.spent, transcript.delta_spent, digest)
+        transcript, budget, _ = read_release(out)
+        digest, terms = digest_of(transcript), (budget.accountant, budget.relation)
+        released[str(out)] = Released(transcript.run, transcript.spent, transcript.delta_spent, digest, terms)
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})

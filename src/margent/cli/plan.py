@@ -130,7 +130,7 @@ def plan_text(made: Plan, expected: int | None) -> str:
             f"{stage.cells:>15,}{error:>12}"
         )
         if stage.note:
-            lines.append(f"    {stage.note}")
+            lines.append(f"    {visible(stage.note)}")  # it may name columns
     unit = f"as a share of {expected:,} rows" if expected else "in records; add --expect-rows for shares"
     have = machine_memory()
     of = "" if have is None else f" of the {gigabytes(have)} this machine has"

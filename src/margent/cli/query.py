@@ -67,6 +67,8 @@ def _names(text: str) -> list[str]:
 
 
 def _show_csv(answer: QueryAnswer, most: int | None) -> None:
+    from margent.schema.formulas import formula_warnings
+
     rows: list[list[str]] = [[*answer.columns, "count", "error", "low", "high", "kind"]]
     for cell in answer.cells(most):
         numbers = (cell.count, cell.error, cell.low, cell.high)
@@ -75,6 +77,18 @@ def _show_csv(answer: QueryAnswer, most: int | None) -> None:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(row)
         say(line.getvalue())
+    for warning in formula_warnings(_formulas(answer), "this CSV"):
+        say(f"Warning: {warning}.", err=True)
+
+
+def _formulas(answer: QueryAnswer) -> list[dict[str, str]]:
+    """Names and labels that a spreadsheet may run."""
+    from margent.schema.formulas import is_formula
+
+    texts = [
+        (name, text) for name, labels in zip(answer.columns, answer.labels, strict=True) for text in (name, *labels)
+    ]
+    return [{"column": name, "cell": text} for name, text in texts if is_formula(text)]
 
 
 def _show(answer: QueryAnswer, most: int | None) -> None:

@@ -12,7 +12,9 @@ from margent.cli.options import new_output
 from margent.errors import UsageError
 
 if TYPE_CHECKING:
+    from margent.privacy.budget import Budget
     from margent.release.officer import Account, Verdict
+    from margent.transcript import Transcript
 
 
 @click.command(short_help="Two printable pages about a release, for a privacy officer.")
@@ -29,17 +31,18 @@ def statement(release_folder: Path, budget_file: Path | None, no_selftest: bool,
     \b
     margent statement OUT/ --budget people.budget -o statement.html
     """
+    from margent.internal.label import release_of
     from margent.release.folder import refuse_existing, whole_file
     from margent.release.officer import statement as page
     from margent.release.reading import read_release
 
     refuse_existing(out)
-    if out.resolve().is_relative_to(release_folder.resolve()):
+    if out.resolve().is_relative_to(release_folder.resolve()) or release_of(out.parent) is not None:
         raise UsageError(
-            f"{out} is inside the release: other releases and this machine are no part of it; write beside it"
+            f"{out} is inside a release: other releases and this machine are no part of it; write beside it"
         )
     transcript, budget, summary = read_release(release_folder)
-    account = None if budget_file is None else _account(budget_file, release_folder, str(summary.get("run", "")))
+    account = None if budget_file is None else _account(budget_file, release_folder, transcript, budget)
     verdict = None if no_selftest else _verdict()
     whole_file(out, page(transcript, budget, summary, account=account, verdict=verdict).encode())
     say(f"The statement is in {out}; open it in a browser and print it.")
@@ -58,15 +61,18 @@ def _verdict() -> Verdict:
     return Verdict(all(each.passed for each in findings), lines)
 
 
-def _account(path: Path, release_folder: Path, run: str) -> Account:
-    """The data set of the budget file in which the release's run is."""
+def _account(path: Path, release_folder: Path, transcript: Transcript, budget: Budget) -> Account:
+    """The data set of the budget file in which the release's run is, at its price or more and on its terms."""
     from margent.errors import BudgetError
+    from margent.privacy.budget_releases import Released, require_complete
     from margent.privacy.budget_store import read
     from margent.release.officer import Account, EarlierRun
 
-    balances, _ = read(path)
+    (balances, _), run = read(path), transcript.run
+    taken = Released(run, transcript.spent, transcript.delta_spent, terms=(budget.accountant, budget.relation))
     for name, balance in balances.items():
-        if any(entry.run == run for entry in balance.reservations):
+        if balance.of_run(run):
+            require_complete(balances, {str(release_folder): taken})
             terms = balance.declaration
             paid = [
                 EarlierRun(each.when, each.epsilon, each.delta, each.run, each.kind == "again")

@@ -227,9 +227,8 @@ def _entry(one: Scored) -> dict[str, Any]:
 
 
 def _release_facts(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """What a release says of itself, if the table came from one: method, budget and promise."""
+    """Method, budget and promise of a release, checked as it was read, if the table came from one."""
     if summary is None:
         return None
-    known = {key: summary.get(key) for key in ("method", "synthesizer", "epsilon", "delta", "relation", "accountant")}
-    promise = summary.get("promise")
-    return known | {"promise": [str(each) for each in promise] if isinstance(promise, list) else []}
+    told = ("method", "synthesizer", "epsilon", "delta", "relation", "accountant", "promise")
+    return {key: summary.get(key) for key in told}

@@ -11,13 +11,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from margent.conditions import read_conditions
 from margent.counts.source import CodedCounts
 from margent.errors import SchemaError, TranscriptError, UsageError, sealed
 from margent.internal.label import is_release
 from margent.metrics.coded import CodedTable, Codes, Kind, columns_of, resampled, shuffled
 from margent.metrics.study import Choices, Study
 from margent.release.files import table_beside
+from margent.release.promise import promise_words
 from margent.release.reading import dialect_of, read_release
+from margent.release.values import texts
 from margent.schema.check import unsettled
 from margent.schema.codec import Codec
 from margent.schema.differences import base_order
@@ -55,7 +58,7 @@ def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
         return Given(name or re.split("[:/]", rest)[-1], table, read)
     path = Path(table)
     if path.is_dir() and is_release(path):
-        _, _, summary = read_release(path)
+        summary = _release_summary(path)
         if (beside := table_beside(path, summary.get("file"))) is None:
             raise TranscriptError(
                 f"{path / 'summary.json'}: does not name the synthetic table beside it (a file, or a folder of files, "
@@ -63,8 +66,22 @@ def given(table: Any, read: ReadOptions, name: str | None = None) -> Given:
             )
         return Given(name or path.name, beside, replace(dialect_of(summary), kind=summary.get("format")), summary)
     if is_release(path.parent):
-        return Given(name or path.name, path, read, read_release(path.parent)[2])
+        return Given(name or path.name, path, read, _release_summary(path.parent))
     return Given(name or path.name, path, read)
+
+
+def _release_summary(folder: Path) -> dict[str, Any]:
+    """A release's summary with the promise that follows from its checked charges, whatever words the file has for it.
+
+    Raises: TranscriptError where the release is damaged, or says conditions that its schema does not know.
+    """
+    transcript, budget, summary = read_release(folder)
+    try:
+        conditions = read_conditions(texts(summary.get("where", [])), Codec(transcript.schema))
+    except (TypeError, ValueError, UsageError):
+        raise TranscriptError(f"{folder / 'summary.json'}: its conditions ('where') are damaged or altered") from None
+    where = () if conditions is None else conditions.words
+    return summary | {"promise": promise_words(transcript, budget, where)}
 
 
 def told_apart(tables: Sequence[Given]) -> list[Given]:

@@ -14,6 +14,7 @@ of the same process holds (POSIX).
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import stat
 import time
@@ -28,7 +29,7 @@ VERSION = 2
 """2: runs tell their looks, and by which column persons are told apart; version 1 is read, and is 2 once written to."""
 READABLE = (1, 2)
 MAX_BYTES = 128 * 2**20
-"""A larger file is refused. A run takes about 470 bytes and each of its looks 400, with short sums."""
+"""A larger file is refused, and none is made. A run takes about 470 bytes, each of its looks 400, with short sums."""
 MAX_BYTES_FOR_A_RUN = 120 * 2**20
 """No run begins in a larger file: those that have begun need room for their looks. 27,000 runs of ten looks fit."""
 WAIT = 60.0
@@ -119,9 +120,27 @@ def _require_plain_file(path: Path) -> None:
         except FileNotFoundError:  # another run's journal comes and goes
             continue
         except OSError:
-            raise BudgetError(f"{path}: SQLite could not keep its journal beside it; take a shorter name") from None
+            raise _no_journal(path) from None
         if not regular:
             raise BudgetError(f"{beside}: not a regular file, where SQLite keeps its journal; remove it")
+
+
+def require_short_name(path: Path) -> None:
+    """Refuse a name that leaves no room for that of SQLite's journal, before a file is made that cannot be opened.
+
+    Raises: BudgetError.
+    """
+    try:
+        path.with_name(path.name + "-journal").lstat()
+    except OSError as fault:
+        if fault.errno == errno.ENAMETOOLONG:
+            raise _no_journal(path) from None
+    except ValueError:  # a name that is none, which whoever makes the file finds out
+        return
+
+
+def _no_journal(path: Path) -> BudgetError:
+    return BudgetError(f"{path}: SQLite could not keep its journal beside it; take a shorter name")
 
 
 def require_format(path: Path, file: sqlite3.Connection) -> None:

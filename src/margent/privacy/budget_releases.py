@@ -14,13 +14,15 @@ from margent.privacy.budget_chain import Balance
 class Released:
     """What a release says it took: its run id, and the sums over its charges of cost and of delta used up itself.
 
-    ``digest``: of its charges and noisy answers, equal for all releases that were drawn from one run's.
+    ``digest``: of its charges and noisy answers, equal for all releases that were drawn from one run's. ``terms``:
+    accountant and relation of its charges; a cost in another account's unit compares with nothing.
     """
 
     run: str
     cost: Fraction
     delta: Fraction = Fraction(0)
     digest: str = ""
+    terms: tuple[str, str] | None = None
 
 
 def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Released]) -> None:
@@ -35,6 +37,11 @@ def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Rel
     for entry in (entry for balance in balances.values() for entry in balance.reservations):
         before = held.get(entry.run, Released(entry.run, Fraction(0)))
         held[entry.run] = Released(entry.run, before.cost + entry.cost, before.delta + entry.delta_for_atoms)
+    declared = {
+        entry.run: (balance.declaration.accountant, balance.declaration.relation)
+        for balance in balances.values()
+        for entry in balance.reservations
+    }
     faults = []
     first: dict[str, str] = {}
     for where, taken in released.items():
@@ -44,6 +51,8 @@ def require_complete(balances: Mapping[str, Balance], released: Mapping[str, Rel
                 "another file), or this is an older copy of the file, which would spend again what was spent: put "
                 "the latest copy back"
             )
+        elif taken.terms not in (None, declared[taken.run]):
+            faults.append(f"  {where}: its charges are on other terms (accountant, relation) than its run's data set")
         elif taken.cost > held[taken.run].cost:
             faults.append(f"  {where}: its charges add up to more than the file reserved for its run")
         elif taken.delta > held[taken.run].delta:

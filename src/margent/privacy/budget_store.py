@@ -28,12 +28,14 @@ from margent.privacy.budget_chain import (
 )
 from margent.privacy.budget_disk import (
     APPLICATION,
+    MAX_BYTES,
     MAX_BYTES_FOR_A_RUN,
     OBJECTS,
     VERSION,
     damaged,
     opened,
     require_format,
+    require_short_name,
     transaction,
 )
 
@@ -64,6 +66,7 @@ def declare(path: Path, entry: Declaration) -> None:
     Raises: UsageError when the data set is declared already, or the file cannot be made; BudgetError when there is
     another file at ``path``.
     """
+    require_short_name(path)
     try:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
         os.close(os.open(path, flags, 0o600))
@@ -214,8 +217,7 @@ def _require_new(path: Path, file: sqlite3.Connection, run: str) -> None:
     """A run id stands for one run of one data set, in all of the file; and those that have begun have room to end."""
     if file.execute("SELECT 1 FROM entries WHERE instr(body, ?) LIMIT 1", (_written_run(run),)).fetchone():
         raise BudgetError(f"{path}: nothing was charged: the run {run} is in it already; a new run draws a new id")
-    (pages,), (size,) = file.execute("PRAGMA page_count").fetchone(), file.execute("PRAGMA page_size").fetchone()
-    if pages * size > MAX_BYTES_FOR_A_RUN:
+    if _size(file) > MAX_BYTES_FOR_A_RUN:
         raise BudgetError(
             f"{path}: nothing was charged: the file is full ({MAX_BYTES_FOR_A_RUN // 2**20} MiB; runs that have begun "
             "can still end)"
@@ -291,3 +293,14 @@ def _append(path: Path, file: sqlite3.Connection, entry: Entry) -> None:
     if file.execute("PRAGMA user_version").fetchone() != (VERSION,):
         file.execute(f"PRAGMA user_version = {VERSION}")
     file.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (last + 1, entry.data_set, text, seal))
+    if _size(file) > MAX_BYTES:  # within the transaction: it is undone, and the file can be read as before
+        raise BudgetError(
+            f"{path}: the file is full ({MAX_BYTES // 2**20} MiB) and takes no entry more: nothing was charged or "
+            "looked at, and what was charged before stays spent"
+        )
+
+
+def _size(file: sqlite3.Connection) -> int:
+    """Bytes of the file as it will stand."""
+    (pages,), (size,) = file.execute("PRAGMA page_count").fetchone(), file.execute("PRAGMA page_size").fetchone()
+    return int(pages * size)

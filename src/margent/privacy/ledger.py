@@ -21,6 +21,10 @@ from margent.privacy.statement import EPSILON_LIMITS, shown
 if TYPE_CHECKING:
     from margent.transcript import Transcript
 
+MOST_EPSILONS = 4096
+"""Different epsilons of choices and Laplace noise whose prices are worked out for a reader: the GDP account takes half
+a millisecond for each, and a file from elsewhere could state hundreds of thousands. The methods take one a run."""
+
 
 class Ledger:
     """sum of costs <= budget.total and sum of deltas <= budget.delta_for_atoms, after every call and on every path.
@@ -158,12 +162,13 @@ class Ledger:
 def require_paid(transcript: Transcript, budget: Budget) -> None:
     """Refuse to state ``budget`` for answers that it cannot have paid for: they cost more, or on other terms.
 
-    Every price is computed anew from the charge's noise and sensitivity.
+    Every price is computed anew from the charge's noise and sensitivity, in a time that no forger can set.
 
     Privacy: none: charges are public.
     Raises: BudgetError with the next step.
     """
     ledger = Ledger(budget)
+    _require_few_epsilons(transcript.charges, budget)
     # The sums come first, and the first fault is the last: prices take time, and a forger may state any number of them.
     paid = transcript.spent <= budget.total and transcript.delta_spent <= budget.delta_for_atoms
     if not (paid and all(ledger.takes(charge) for charge in transcript.charges)):
@@ -171,6 +176,18 @@ def require_paid(transcript: Transcript, budget: Budget) -> None:
             "the noisy answers were not bought with this budget: they cost more, or were priced between other "
             "neighbors or by another accountant; give the one they were bought with (margent.read_release returns it)"
         )
+
+
+def _require_few_epsilons(charges: Sequence[Charge], budget: Budget) -> None:
+    found = set()
+    for charge in charges if budget.accountant == "gdp" else ():
+        if charge.mechanism != "discrete-gaussian":
+            found.add((charge.epsilon, charge.sensitivity_squared, charge.scale_squared))
+            if len(found) > MOST_EPSILONS:
+                raise BudgetError(
+                    f"the noisy answers were bought at more than {MOST_EPSILONS:,} different epsilons, whose prices "
+                    "would take too long to check, and no method does that: get the release again from whoever made it"
+                )
 
 
 def _unit(person_rows: object) -> str:

@@ -47,6 +47,21 @@ def who_is_protected(schema: Schema, budget: Budget, selected: bool = False) -> 
     return "Protected: every single row: whether it was in the table, and what it said."
 
 
+def promise_words(transcript: Transcript, budget: Budget, where: Sequence[str]) -> list[str]:
+    """The whole promise, a sentence or two each: what ``summary.json`` says, and what a reader of it can work out anew.
+
+    Privacy: none: a function of schema, options and charges.
+    """
+    return [
+        who_is_protected(transcript.schema, budget, transcript.selected),
+        *what_a_row_is(transcript),
+        what_epsilon_means(transcript.schema.unit, budget),
+        what_was_spent(transcript, budget),
+        SINGLE_RELEASE,
+        *what_was_asked_for(where),
+    ]
+
+
 FROM_QUERY = (
     "The table was the result of a query or view in a database, or of a table's row-level security, which its operator "
     "declared to be row-wise: each of its rows comes from one record, or from the records of one person. What is "

@@ -27,7 +27,8 @@ from margent.transcript import Transcript
 def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]]:
     """Read a release folder's transcript, budget and summary; no data is needed for anything that follows.
 
-    The budget is one that paid for the answers: every price is computed anew, and their sum is within it.
+    The budget is one that paid for the answers: every price is computed anew, and their sum is within it. The summary's
+    words ("promise") are the file's: `margent.release.promise.promise_words` has those that follow from the charges.
 
     Privacy: none: reads published files only.
     Raises: TranscriptError naming the file that is absent, damaged or says what another denies, or that was made from
@@ -53,8 +54,9 @@ def read_release(folder: str | Path) -> tuple[Transcript, Budget, dict[str, Any]
     except BudgetError:
         raise TranscriptError(
             f"{path}: epsilon and delta are not what the noisy answers cost: the charges in "
-            "measurements/transcript.json add up to more, are priced too low, or are on other terms (relation, unit, "
-            "accountant). The promise would be false: get the release again from whoever made it"
+            "measurements/transcript.json add up to more, are priced too low, are on other terms (relation, unit, "
+            "accountant), or are of too many different epsilons to check. The promise would be false: get the release "
+            "again from whoever made it"
         ) from None
     return transcript, budget, summary
 
@@ -119,7 +121,7 @@ def types_of(summary: Mapping[str, Any]) -> pa.Schema | None:
         return None
     try:
         return schema_of_texts({name: text(kind) for name, kind in types.items()})
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
         raise TranscriptError("summary.json: the column types are damaged or altered") from None
 
 
@@ -130,7 +132,8 @@ def require_publishable(folder: Path) -> None:
     Raises: TranscriptError naming the file and the next step.
     """
     if found := internal_files(folder):
+        name = str(found[0])
         raise TranscriptError(
-            f"{found[0]}: is INTERNAL, made from real rows, and must not lie in a release, which may be published "
-            "whole; move it out, and make sure that nobody was given the folder with it"
+            f"{name if name.isprintable() else repr(name)}: is INTERNAL, made from real rows, and must not lie in a "
+            "release, which may be published whole; move it out, and make sure that nobody was given the folder with it"
         )

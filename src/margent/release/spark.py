@@ -18,7 +18,7 @@ from margent.progress import silent
 from margent.release.measurements import measurement_files, read_measurements
 from margent.release.synthetic import SyntheticTable
 from margent.schema.codec import Codec
-from margent.schema.stored import stored_schema
+from margent.schema.stored import stored_schema, stored_table
 from margent.settings import configured
 from margent.synthesizers.blocks import DrawnRecords
 from margent.tables.spark_session import is_spark_session, require_workers
@@ -56,12 +56,14 @@ def spark_frame(release: Release, session: Any = None) -> Any:
     session = SparkSession.getActiveSession() if session is None else session
     if not is_spark_session(session):
         raise UsageError("there is no Spark session: pass the one that is to draw the table, to_spark(spark)")
-    typed = stored_schema(Codec(release.transcript.schema), release.declared, release.rows)
-    target = pa.schema([pa.field(field.name, spark_type(field.type), field.nullable) for field in typed])
+    codec = Codec(release.transcript.schema)
+    typed = stored_schema(codec, release.declared, release.rows)
+    columns = [(field, spark_type(field.type, own.type)) for field, own in zip(typed, codec.arrow_schema, strict=True)]
+    target = pa.schema([pa.field(field.name, kind, field.nullable) for field, kind in columns])
     kinds = from_arrow_schema(target, prefer_timestamp_ntz=True)
     if release.where:
         # Records under conditions are held here; they are few.
-        return session.createDataFrame(_in_types(release.table, target), kinds)
+        return session.createDataFrame(stored_table(release.table, target), kinds)
     require_workers(session)
     files = tuple(sorted(measurement_files(release.transcript).items()))
     settings = tuple(sorted(release.settings.items()))
@@ -77,7 +79,7 @@ def drawn_blocks(drawing: Drawing, target: pa.Schema, batches: Iterable[pa.Recor
     """
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield from _in_types(_table(drawing).block(number), target).to_batches()
+            yield from stored_table(_table(drawing).block(number), target).to_batches()
 
 
 @lru_cache(maxsize=1)
@@ -91,18 +93,18 @@ def _table(drawing: Drawing) -> SyntheticTable:
     return SyntheticTable(transcript, DrawnRecords(model, drawing.rows, drawing.seed), drawing.seed, pairs=False)
 
 
-def spark_type(kind: Any) -> Any:
-    """The Arrow type nearest to a written column's that Spark has.
+def spark_type(kind: Any, own: Any) -> Any:
+    """The Arrow type nearest to a written column's that Spark has; the schema's ``own`` where it has none that wide.
 
     >>> import pyarrow as pa
     >>> kinds = pa.uint8(), pa.dictionary(pa.int8(), pa.string()), pa.timestamp("ns", "UTC")
-    >>> [str(spark_type(kind)) for kind in kinds]
+    >>> [str(spark_type(kind, kind)) for kind in kinds]
     ['int16', 'string', 'timestamp[us, tz=UTC]']
     """
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        return spark_type(kind.value_type)
+        return spark_type(kind.value_type, own)
     if pa.types.is_large_string(kind) or pa.types.is_time(kind) or kind == pa.string_view():
         return pa.string()
     if str(kind) in _SIGNED:
@@ -112,17 +114,9 @@ def spark_type(kind: Any) -> Any:
     if pa.types.is_float16(kind):
         return pa.float32()
     if pa.types.is_decimal(kind):
-        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= 38 else pa.float64()
+        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= 38 else own
     if pa.types.is_date(kind):
         return pa.date32()
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
     return pa.duration("us") if pa.types.is_duration(kind) else kind
-
-
-def _in_types(table: pa.Table, target: pa.Schema) -> pa.Table:
-    """The same cells in the types that Spark is given."""
-    import pyarrow as pa
-
-    columns = [column.cast(field.type) for column, field in zip(table.columns, target, strict=True)]
-    return pa.Table.from_arrays(columns, schema=target)

@@ -18,14 +18,7 @@ from margent.postprocessing.tables import noisy_total
 from margent.privacy.budget import Budget
 from margent.privacy.laws import law_of
 from margent.release.counts import SyntheticCounts
-from margent.release.promise import (
-    SINGLE_RELEASE,
-    what_a_row_is,
-    what_epsilon_means,
-    what_was_asked_for,
-    what_was_spent,
-    who_is_protected,
-)
+from margent.release.promise import promise_words
 from margent.schema.codec import Codec
 from margent.schema.formulas import formula_cells
 from margent.schema.labels import code_labels
@@ -223,14 +216,7 @@ def release_summary(
         "rows": counts.rows,
         "where": list(where),
         "seed": seed,
-        "promise": [
-            who_is_protected(transcript.schema, budget, transcript.selected),
-            *what_a_row_is(transcript),
-            what_epsilon_means(transcript.schema.unit, budget),
-            what_was_spent(transcript, budget),
-            SINGLE_RELEASE,
-            *what_was_asked_for(where),
-        ],
+        "promise": promise_words(transcript, budget, where),
         "unlisted": unlisted_shares(transcript),
         "mostlyMissing": missing_shares(transcript),
         "crowded": crowded_bins(transcript),

@@ -68,9 +68,9 @@ def _file_content(name: str, members: Members, folder: Path | None) -> bytes | N
             return None
         return load_bytes(path, _MAX_BYTES)
     except SchemaError as error:
-        members.fault("file", f"{name}: {error.faults[0].message}")
+        members.fault("file", f"{_shown(name)}: {error.faults[0].message}")
     except (OSError, RuntimeError):
-        members.fault("file", f"{name}: cannot be read")
+        members.fault("file", f"{_shown(name)}: cannot be read")
     return None
 
 
@@ -104,3 +104,7 @@ def _values(content: bytes, kind: FieldType, members: Members) -> tuple[ListedVa
     else:
         return tuple(listed)
     return None
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else repr(name)

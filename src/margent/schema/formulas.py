@@ -41,8 +41,8 @@ def formula_cells(schema: Schema) -> list[dict[str, str]]:
     ]
 
 
-def formula_warnings(cells: Sequence[Mapping[str, str]]) -> list[str]:
-    """What to know of such cells: one sentence for all of them, or none.
+def formula_warnings(cells: Sequence[Mapping[str, str]], table: str = "the synthetic table") -> list[str]:
+    """What to know of such cells of ``table``: one sentence for all of them, or none.
 
     Privacy: none: the schema.
     """
@@ -51,7 +51,7 @@ def formula_warnings(cells: Sequence[Mapping[str, str]]) -> list[str]:
     shown = ", ".join(f"{each['cell']!r} (column {each['column']!r})" for each in cells[:SHOWN])
     more = f" and {len(cells) - SHOWN} more" if len(cells) > SHOWN else ""
     return [
-        f"a spreadsheet that opens the synthetic table may run these names or cells as formulas: {shown}{more}; they "
+        f"a spreadsheet that opens {table} may run these names or cells as formulas: {shown}{more}; they "
         "are written as the schema spells them: respell them if you can, or tell readers to import the columns as text"
     ]
 

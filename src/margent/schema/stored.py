@@ -54,7 +54,7 @@ def stored_schema(codec: Codec, declared: Any, rows: int = 0) -> Any:
 
 
 def stored_table(table: Any, target: Any) -> Any:
-    """The same cells in the types of ``target``, which `stored_schema` has found to hold them.
+    """The same cells in the types of ``target``, which `stored_schema` has found to hold them, or Spark's nearest.
 
     Shapes: n rows -> n rows, the same columns.
     Privacy: none: synthetic tables only come here.
@@ -77,7 +77,7 @@ def type_texts(schema: Any) -> dict[str, str]:
 def schema_of_texts(texts: dict[str, str]) -> Any:
     """Columns from their texts; a type that is not known here is left out, so that the schema's own is written.
 
-    Raises: ValueError for a decimal of more digits than its type has.
+    Raises: ValueError for a decimal of more digits than its type has, or of more after the point than in all.
 
     >>> schema_of_texts({"a": "uint8 not null", "b": "decimal128(9, 2)", "c": "int"})
     a: uint8 not null
@@ -100,14 +100,23 @@ def _type_named(text: str) -> Any:
     if family in _DECIMALS and rest.endswith(")"):
         digits, _, scale = rest[:-1].partition(", ")
         if digits.isdecimal() and scale.removeprefix("-").isdecimal():
-            return _DECIMALS[family](int(digits), int(scale))
+            return _decimal(family, int(digits), int(scale))
     if text.startswith("timestamp["):
         unit, _, zone = text.removeprefix("timestamp[").removesuffix("]").partition(", tz=")
         return pa.timestamp(unit, tz=zone or None) if unit in _UNITS else None
     return None
 
 
+def _decimal(family: str, digits: int, scale: int) -> Any:
+    # A type takes any scale of 32 bits, and those of a release may be anybody's.
+    if digits > _MOST_DECIMAL_DIGITS or not -_MOST_DECIMAL_DIGITS <= scale <= digits:
+        raise ValueError
+    return _DECIMALS[family](digits, scale)
+
+
 _UNITS = ("s", "ms", "us", "ns")
+_MOST_DECIMAL_DIGITS = 76
+"""Of the widest decimal there is."""
 _DECIMALS: dict[str, Callable[[int, int], Any]] = {
     "decimal32": pa.decimal32,
     "decimal64": pa.decimal64,
@@ -186,7 +195,7 @@ def _holds_integers(declared: Any, layout: Layout | None, rows: int) -> bool:
         signed = pa.types.is_signed_integer(declared)
         half = 2 ** (declared.bit_width - 1)
         return (-half <= low and high < half) if signed else (low >= 0 and high < 2 * half)
-    if pa.types.is_decimal(declared) and declared.scale >= 0:
+    if _is_plain_decimal(declared):
         return bool(max(-low, high) < 10 ** (declared.precision - declared.scale))
     return layout is not None and bool(pa.types.is_duration(declared))
 
@@ -201,9 +210,14 @@ def _holds_decimals(declared: Any, layout: Layout) -> bool:
     most = max(-reach[0], reach[1])
     if pa.types.is_floating(declared):
         return bool(most < 10 ** _MOST_DIGITS[declared])
-    if pa.types.is_decimal(declared) and declared.scale >= decimals:
+    if _is_plain_decimal(declared) and declared.scale >= decimals:
         return bool(most * 10 ** (declared.scale - decimals) < 10**declared.precision)
     return False
+
+
+def _is_plain_decimal(declared: Any) -> bool:
+    """Whether it is a decimal with no more digits after the point than in all: Parquet has no others, SQL neither."""
+    return bool(pa.types.is_decimal(declared)) and 0 <= declared.scale <= declared.precision
 
 
 def _holds_years(declared: Any, layout: Layout) -> bool:
@@ -243,8 +257,8 @@ def _stored(column: Any, kind: Any) -> Any:
     if column.type.equals(kind):
         return column
     if pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
-        # Arrow wants room for any 64-bit number first.
-        return column.cast(pa.decimal256(19 + kind.scale, kind.scale)).cast(kind)
+        # Arrow wants room for any 64-bit number first, and with all digits of the scale none may be left for that.
+        return column.cast(pa.decimal256(19, 0)).cast(kind)
     if kind == pa.string_view():
         return column.cast(pa.string()).cast(kind)
     return column.cast(kind)

@@ -181,7 +181,8 @@ def _part(root: Path, path: Path) -> Part:
     pairs = [folder.partition("=") for folder in folders]
     keys = tuple((_key(key), _value(value)) for key, equals, value in pairs if equals)
     shown = [f"{_key(key)}=*" if equals else key for key, equals, _ in pairs]
-    return Part(path, "/".join([*shown, name]), keys)
+    told = "/".join([*shown, name])
+    return Part(path, told if told.isprintable() else repr(told), keys)
 
 
 def _key(text: str) -> str:
