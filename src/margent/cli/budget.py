@@ -163,8 +163,8 @@ def verify(path: Path, releases: tuple[Path, ...], head: str | None, as_json: bo
     released = {}
     for out in releases:
         transcript, budget, _ = read_release(out)
-        digest, terms = digest_of(transcript), (budget.accountant, budget.relation)
-        released[str(out)] = Released(transcript.run, transcript.spent, transcript.delta_spent, digest, terms)
+        digest, priced = digest_of(transcript), (budget.accountant, budget.relation)
+        released[str(out)] = Released(transcript.run, transcript.spent, transcript.delta_spent, digest, priced)
     require_complete(balances, released)
     if as_json:
         say_json({"ok": True, "entries": len(hashes), "releases": len(released), "head": hashes[-1]})
