@@ -6,7 +6,7 @@ Settings are public options: they are recorded in a release, and no table is rea
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -23,6 +23,8 @@ LEAST_SHARE = Fraction(1, 10**6)
 _NOT_SETTINGS = ("name", "builder")
 _PLAIN = (bool, int, float, str, Fraction)
 
+_hints_of: Callable[[Any], Mapping[str, Any]] = cache(get_type_hints)
+
 Half = TypeVar("Half")
 
 
@@ -36,17 +38,12 @@ def settings_of(half: object) -> dict[str, str]:
     {'passes': '20', 'still': '0.0005', 'enough': '20000', 'spread': 'projected'}
     """
     assert is_dataclass(half)
-    hints = _hints(type(half))
+    hints = _hints_of(type(half))
     return {
         each.name: _text(getattr(half, each.name))
         for each in fields(half)
         if each.name not in _NOT_SETTINGS and _readable(hints[each.name])
     }
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
 
 
 def configured(half: Half, settings: Settings) -> Half:
@@ -59,7 +56,7 @@ def configured(half: Half, settings: Settings) -> Half:
     >>> configured(MinCostFlow(), {"passes": "3", "alpha": "1"}).passes
     3
     """
-    known, hints = settings_of(half), _hints(type(half))
+    known, hints = settings_of(half), _hints_of(type(half))
     values, faults = {}, []
     for name, text in settings.items():
         if name not in known:
