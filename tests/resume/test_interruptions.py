@@ -194,7 +194,7 @@ def refunding(self: Journal, genuine: Callable[..., Any] = Journal.calls) -> Any
 
 def late(self: KeptRun, charges: Sequence[Any]) -> None:
     """The charge is not written before the look."""
-    self.begun = True
+    self.spending.begun = True
 
 
 BUGS = {

@@ -54,6 +54,16 @@ class Pause:
             raise KeyboardInterrupt
 
 
+@dataclass
+class Spending:
+    """Whether a run has ``begun`` to spend: set before anything is reserved or charged, for whoever may spend once.
+
+    Privacy: none: whether there was a run, never what came of it.
+    """
+
+    begun: bool = False
+
+
 @dataclass(frozen=True)
 class RunState:
     """A folder, for its owner alone, in which a run keeps its charges and committed noisy answers until it is saved.
@@ -104,13 +114,18 @@ class RunState:
 
 
 @contextmanager
-def kept(state: RunState | None, facts: Mapping[str, Any], table: object) -> Iterator[KeptRun]:
+def kept(
+    state: RunState | None, facts: Mapping[str, Any], table: object, spending: Spending | None = None
+) -> Iterator[KeptRun]:
     """A run whose state is kept in ``state``, or nowhere. Where nothing was reserved or charged, it is removed.
+
+    ``spending`` is told when that begins.
 
     Raises: UsageError where the state is of another run, in use or damaged; nothing is then charged.
     """
+    spending = spending or Spending()
     if state is None:
-        yield KeptRun(None, None, secrets.token_hex(16), (), table)
+        yield KeptRun(None, None, secrets.token_hex(16), (), table, spending)
         return
     from margent.resume.journal import Journal
 
@@ -124,10 +139,10 @@ def kept(state: RunState | None, facts: Mapping[str, Any], table: object) -> Ite
     try:
         held = journal.facts
         require_same(state.folder, held["run"], facts)
-        run = KeptRun(state, journal, journal.run, journal.calls(), table, held["modified"])
+        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["modified"])
         yield run
     finally:
-        begun = state.resume or run is None or run.begun
+        begun = state.resume or run is None or spending.begun
         journal.close()
         if not begun:
             state.remove()
@@ -146,6 +161,7 @@ class KeptRun:
         run: str,
         calls: Sequence[Call],
         table: object,
+        spending: Spending,
         modified_then: str = "",
     ) -> None:
         """Use `kept`."""
@@ -158,7 +174,8 @@ class KeptRun:
         self._seen: int | None = 0
         self.lost = tuple(charge for call in calls if not call.answered for charge in call.charges)
         self._replaying = [call for call in calls if call.answered]
-        self.begun = bool(calls)
+        self.spending = spending
+        spending.begun = bool(calls)
 
     @property
     def pending(self) -> bool:
@@ -185,24 +202,22 @@ class KeptRun:
         if file is None:
             return
         self._file = file
-        if self.begun or (resumed and file.balance().of_run(self.run)):
+        if self.spending.begun or (resumed and file.balance().of_run(self.run)):
             file.reserve_again(whole, unit, self.run)
             if unlooked:  # cut off before the file was told of its last call, which is held as a lost one
                 file.look(self.run, self._marks)
             return
-        self.begun = True  # whatever cuts it off from here on, it may have been reserved
+        self.spending.begun = True  # whatever cuts it off from here on, it may have been reserved
         try:
             file.reserve(budget, unit, self.run)
         except BudgetError:
-            self.begun = False
+            self.spending.begun = False
             raise
 
     def ledger(self, budget: Budget) -> Ledger:
         """A ledger that holds what was charged before, and writes each charge to disk before it stands."""
         from margent.privacy.ledger import Ledger
 
-        if self._journal is None:
-            return Ledger(budget)
         return Ledger(budget, journal=self._charged, carried=self._carried, lost=self.lost)
 
     def curator(self, live: Curator) -> Curator:
@@ -258,8 +273,9 @@ class KeptRun:
         return answers
 
     def _charged(self, charges: Sequence[Charge]) -> None:
-        assert self._journal is not None
-        self.begun = True
+        self.spending.begun = True
+        if self._journal is None:
+            return
         self._marks.append(self._journal.charged(charges))
         if self._file is not None:
             self._file.look(self.run, self._marks)  # where this fails nobody looks
