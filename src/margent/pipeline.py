@@ -156,8 +156,11 @@ def measure(
     chosen, read = method_named(method).configured(settings), read or ReadOptions()
     budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
     budget_file = _named(budget_file)
-    facts = facts_of(schema, budget, method, settings, read, None if budget_file is None else budget_file.data_set)
-    with open_table(table, schema, read) as source, kept(state, facts, table, spending) as run:
+    data_set = None if budget_file is None else budget_file.data_set
+    with (
+        open_table(table, schema, read) as source,
+        kept(state, facts_of(schema, budget, method, settings, read, data_set, source), table, spending) as run,
+    ):
         selected = source.from_query or source.filtered
         if selected and chosen.told_records:
             raise UsageError(f"method {method!r}, setting records: {NO_PUBLIC_NUMBER}")

@@ -305,7 +305,7 @@ def test_a_name_that_was_left_out_is_the_name(situation: Situation) -> None:
 def test_a_state_that_another_process_made_meanwhile_is_left_alone(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, facts = scratch / "s", {"run": {}, "modified": ""}
+    folder, facts = scratch / "s", {"run": {}, "table": {}}
     genuine, others = journal.flush, list[Journal]()
 
     def flush(path: Path) -> None:

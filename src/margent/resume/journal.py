@@ -30,8 +30,8 @@ from margent.schema.domain import Merge
 from margent.transcript import Answer
 
 APPLICATION = 0x4D427273  # "MBrs"
-VERSION = 2
-"""2: each call bears a mark."""
+VERSION = 3
+"""2: each call bears a mark. 3: marks of the table."""
 FILE = "run.sqlite"
 PART = 2**20
 """Integers in one row of the file: SQLite holds at most a gigabyte in one."""
@@ -130,10 +130,10 @@ class Journal:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """``run``: what the run is, in public facts; ``modified``: when the table was last written to."""
+        """``run``: what the run is, in public facts; ``table``: what tells that the table is the same."""
         try:
             document: dict[str, Any] = json.loads(self._file.execute("SELECT facts FROM run").fetchone()[0])
-            if set(document) != {"run", "modified"}:
+            if set(document) != {"run", "table"}:
                 raise ValueError
             return document
         except (sqlite3.Error, ValueError, TypeError):

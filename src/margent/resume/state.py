@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from margent.errors import BudgetError, TableError, UsageError
-from margent.resume.facts import covering, modified, require_same
+from margent.resume.facts import covering, require_same
+from margent.resume.table import differences, marks_of, modified
 
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
@@ -133,13 +134,12 @@ def kept(
     if state.resume:
         journal = Journal.opened(state.folder)
     else:
-        marked = {"run": dict(facts), "modified": modified(table)}
-        journal = Journal.made(state.folder, secrets.token_hex(16), marked)
+        journal = Journal.made(state.folder, secrets.token_hex(16), {"run": dict(facts), "table": marks_of(table)})
     run = None
     try:
         held = journal.facts
-        require_same(state.folder, held["run"], facts)
-        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["modified"])
+        require_same(state.folder, held["run"], facts, differences(held["table"], table))
+        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["table"]["modified"])
         yield run
     finally:
         begun = state.resume or run is None or spending.begun
