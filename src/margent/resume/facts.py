@@ -134,5 +134,8 @@ def _differences(place: str, before: Any, now: Any) -> Iterator[str]:
 def _shown(value: Any) -> str:
     if value is None:
         return "not given"
-    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    except RecursionError:  # an altered state can hold what no run writes
+        return "something endlessly nested"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

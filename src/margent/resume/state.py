@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from margent.errors import BudgetError, TableError, UsageError
 from margent.resume.facts import covering, require_same
+from margent.resume.refusals import is_there
 from margent.resume.table import differences, marks_of, modified
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class RunState:
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a folder."""
-        return self.folder.exists() or self.folder.is_symlink()
+        """Whether there is such a folder. Raises: UsageError where nobody can tell."""
+        return is_there(self.folder)
 
     def require_usable(self) -> None:
         """Refuse, before anything is read or charged, a state that is there unasked for, or is asked for and not there.
@@ -139,7 +140,7 @@ def kept(
     try:
         held = journal.facts
         require_same(state.folder, held["run"], facts, differences(held["table"], table))
-        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["table"]["modified"])
+        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["table"].get("modified"))
         yield run
     finally:
         begun = state.resume or run is None or spending.begun
@@ -162,7 +163,7 @@ class KeptRun:
         calls: Sequence[Call],
         table: object,
         spending: Spending,
-        modified_then: str = "",
+        modified_then: object = None,
     ) -> None:
         """Use `kept`."""
         self._state, self._journal, self.run = state, journal, run
