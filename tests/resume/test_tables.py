@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
+import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,9 +16,10 @@ import pytest
 
 from margent import Budget, BudgetFile, ReadOptions, RunState, Schema, synthesize
 from margent.counts.source import StreamedCounts
-from margent.errors import UsageError
+from margent.errors import TableError, UsageError
 from margent.privacy import budget_store
 from margent.resume.journal import FILE, Journal
+from margent.resume.table import marks_of, require_same_files
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.resume.interrupting import Cut
@@ -139,3 +144,79 @@ def test_an_object_is_no_address(runs: Runs, database: str) -> None:
     text = (runs.folder / "t.csv").read_text()
     frame = pa.table({name: list(cells) for name, *cells in zip(*csv.reader(text.splitlines()), strict=True)})
     runs.refused(frame, UsageError, "its address names other rows than then")
+
+
+def folder_of(scratch: Path) -> Path:
+    """Four files of one table, of which the last is the youngest; what lies beside them is not read."""
+    folder = scratch / "parts"
+    for number in range(4):
+        part = folder / f"part={SECRET}{number % 2}"
+        part.mkdir(parents=True, exist_ok=True)
+        os.utime(write_csv(part / f"{number}.csv", people_rows(40, number)), ns=(10**18, 10**18 + number * 10**9))
+    return folder
+
+
+CHANGES: dict[str, Callable[[list[Path]], object]] = {
+    "an older file gone": lambda files: files[0].unlink(),
+    "an older one in place of the youngest": lambda files: os.utime(files[3], ns=(10**18, 10**18 + 2 * 10**9)),
+    "one in place of another, younger": lambda files: os.utime(files[1], ns=(10**18, 10**18 + 2 * 10**9)),
+    "a copy with the times of another": lambda files: shutil.copy2(files[0], files[1]),
+    "an older one added": lambda files: shutil.copy2(files[0], files[0].with_name("more.csv")),
+    "two that changed names": lambda files: (
+        files[0].rename(files[0].with_suffix(".x")),
+        files[2].rename(files[0]),
+        files[0].with_suffix(".x").rename(files[2]),
+    ),
+    "longer, with its time": lambda files: (
+        files[1].write_text(files[1].read_text() + "F,,1,2020-01-01,x\n"),
+        os.utime(files[1], ns=(10**18, 10**18 + 10**9)),
+    ),
+    "the youngest written to": lambda files: os.utime(files[3]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_files_than_then_are_refused(runs: Runs, scratch: Path, change: str) -> None:
+    folder = folder_of(scratch)
+    whole = shutil.copytree(folder, scratch / "whole")
+    runs.cut(folder)
+    CHANGES[change](sorted(folder.rglob("*.csv"), key=lambda path: path.name))
+    assert SECRET not in runs.refused(folder, TableError, "was added or taken away")
+    shutil.rmtree(folder)
+    shutil.copytree(whole, folder)  # put back, with their times
+    runs.run(folder, resume=True, pay_again=True)
+
+
+def test_what_is_not_read_of_a_folder_may_come_and_go(runs: Runs, scratch: Path) -> None:
+    """Such as the state itself, where OUT lies in the table's folder."""
+    folder = folder_of(scratch)
+    runs.state = folder / ".OUT.margent-run"
+    runs.cut(folder)
+    (folder / "_SUCCESS").touch()
+    (folder / "notes.txt").touch()
+    runs.run(folder, resume=True, pay_again=True)
+    assert runs.looks == 2
+
+
+def test_no_name_size_or_time_of_a_file_can_be_read_in_a_state(runs: Runs, scratch: Path) -> None:
+    folder = folder_of(scratch)
+    runs.cut(folder)
+    held = (runs.state / FILE).read_bytes()
+    for path in folder.rglob("*"):
+        for fact in (path.name, str(path.stat().st_mtime_ns)):
+            assert fact.encode() not in held
+    other = marks_of(folder)
+    assert other["files"] != marks_of(folder)["files"], "each state has its own salt"
+    assert other == marks_of(folder, other["salt"])
+
+
+def test_ten_thousand_files_are_looked_at_quickly(scratch: Path) -> None:
+    for number in range(10_000):
+        (scratch / f"{number}.csv").touch()
+    marks = marks_of(scratch)
+    started = time.perf_counter()
+    require_same_files(marks, scratch)
+    assert time.perf_counter() - started < 2
+    (scratch / "777.csv").unlink()
+    with pytest.raises(TableError, match="taken away"):
+        require_same_files(marks, scratch)

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margent.errors import BudgetError, TableError, UsageError
+from margent.errors import BudgetError, UsageError
 from margent.resume.facts import covering, require_same
 from margent.resume.refusals import is_there
-from margent.resume.table import differences, marks_of, modified
+from margent.resume.table import differences, marks_of, require_same_files
 
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
@@ -140,7 +140,7 @@ def kept(
     try:
         held = journal.facts
         require_same(state.folder, held["run"], facts, differences(held["table"], table))
-        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["table"].get("modified"))
+        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["table"])
         yield run
     finally:
         begun = state.resume or run is None or spending.begun
@@ -163,12 +163,12 @@ class KeptRun:
         calls: Sequence[Call],
         table: object,
         spending: Spending,
-        modified_then: object = None,
+        marks: Mapping[str, Any] | None = None,
     ) -> None:
         """Use `kept`."""
         self._state, self._journal, self.run = state, journal, run
         self._recorded = list(calls)
-        self._table, self._modified = table, modified_then
+        self._table, self._marks_then = table, marks or {}
         self._file: BudgetFile | None = None
         self._marks = [call.mark for call in calls]
         self._carried = [charge for call in calls for charge in call.charges]
@@ -197,7 +197,7 @@ class KeptRun:
         resumed = self._state is not None and self._state.resume
         unlooked = file.unlooked(self.run, self._marks) if file is not None and resumed else 0
         if self.pending:
-            self._require_same_table()
+            require_same_files(self._marks_then, self._table)
             if self._state is None or not self._state.pay_again:
                 raise BudgetError(lost_words(budget, whole))
         if file is None:
@@ -265,7 +265,7 @@ class KeptRun:
         if self.pending:
             require_same_question(self._recorded[-1], charges, None, merges)
         if self._state.resume:
-            self._require_same_table()
+            require_same_files(self._marks_then, self._table)
         with self._state.pause.held():
             self._recorded.clear()
             self._seen = None
@@ -280,13 +280,6 @@ class KeptRun:
         self._marks.append(self._journal.charged(charges))
         if self._file is not None:
             self._file.look(self.run, self._marks)  # where this fails nobody looks
-
-    def _require_same_table(self) -> None:
-        if modified(self._table) != self._modified:
-            raise TableError(
-                "the table's file was written to since the run began, and its answers would be of two tables; nothing "
-                "more was charged. Put the file of then back, or start a new run (what was charged stays spent)"
-            )
 
 
 def lost_words(budget: Budget, whole: Budget) -> str:
