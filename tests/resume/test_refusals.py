@@ -254,6 +254,15 @@ def test_a_state_of_odd_bytes_ends_in_words(interrupted: Interrupted) -> None:
         ends_in_words(interrupted)
 
 
+@pytest.mark.parametrize("name", [b"tablecharges", b"CREATE TABLE charges"])
+def test_a_complaint_that_is_no_text_is_damage(interrupted: Interrupted, name: bytes) -> None:
+    path = interrupted.state / FILE
+    path.write_bytes(path.read_bytes().replace(name, name[:4] + b"\xec\xff" + name[6:]))
+    for use in interrupted.uses():
+        with pytest.raises(UsageError, match="damaged or altered"):
+            use()
+
+
 def test_a_stranger_in_the_state_is_refused(interrupted: Interrupted) -> None:
     for statement in (
         "CREATE TRIGGER t AFTER INSERT ON charges BEGIN DELETE FROM charges; END",

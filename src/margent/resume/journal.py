@@ -27,7 +27,7 @@ from margent.privacy.charge import Charge
 from margent.release.answer_json import answer_to_json, integers
 from margent.release.charge_json import charge_from_json, charge_to_json
 from margent.release.folder import flush
-from margent.resume.refusals import damaged, is_there, refusal, require_state
+from margent.resume.refusals import SAID, damaged, is_there, refusal, require_state
 from margent.schema.domain import Merge
 from margent.transcript import Answer
 
@@ -116,7 +116,7 @@ class Journal:
         require_state(folder, FILE)
         try:
             file = _connection(folder)
-        except sqlite3.Error as fault:
+        except SAID as fault:
             raise refusal(folder, fault) from None
         try:
             (application,) = file.execute("PRAGMA application_id").fetchone()
@@ -128,7 +128,7 @@ class Journal:
             if sorted(str(sql) for (sql,) in objects) != sorted(_OBJECTS):
                 raise damaged(folder)
             return Journal(folder, file)
-        except sqlite3.Error as fault:
+        except SAID as fault:
             file.close()
             raise refusal(folder, fault) from None
         except BaseException:
@@ -237,7 +237,7 @@ class Journal:
         """Whatever odd thing is read ends in words: a fault of the disk in its own, all else as damage."""
         try:
             yield
-        except sqlite3.Error as fault:
+        except SAID as fault:
             raise refusal(self._folder, fault) from None
         except _ODD:
             raise damaged(self._folder) from None
@@ -248,7 +248,7 @@ class Journal:
                 self._file.execute("BEGIN")
                 for statement, values in rows:
                     self._file.execute(statement, values)
-        except sqlite3.Error:
+        except SAID:
             raise MargentError(
                 f"{self._folder}: the run's state could not be written (is the disk full?); what was charged so far "
                 "stays spent"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from margent.errors import UsageError
 
+SAID = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite's complaints become; one that quotes damaged bytes cannot even be told."""
 _KEEP = "Nothing more was charged: see to that and try again. Keep the folder, which holds answers that are paid for"
 _PASSING = (
     ("SQLITE_READONLY", "the run's state cannot be written to: check who may write to the folder, and what it lies on"),
@@ -31,7 +33,7 @@ def damaged(folder: Path) -> UsageError:
     )
 
 
-def refusal(folder: Path, fault: sqlite3.Error) -> UsageError:
+def refusal(folder: Path, fault: sqlite3.Error | UnicodeDecodeError) -> UsageError:
     """SQLite's complaint in our words; its own text may quote the file.
 
     Privacy: none: what happened, and no content.
@@ -39,7 +41,7 @@ def refusal(folder: Path, fault: sqlite3.Error) -> UsageError:
     name = str(getattr(fault, "sqlite_errorname", "") or "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return UsageError(f"{folder}: another process is going on with this run; wait for it")
-    # Without a name it is Python's: a text that is none.
+    # Without a name it is Python's: a text, of the file or of the complaint about it, that is none.
     if not name or name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return damaged(folder)
     words = next(
