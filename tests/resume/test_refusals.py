@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from margent import Budget, RunState
 from margent.errors import MargentError, UsageError
 from margent.resume import journal
 from margent.resume.journal import FILE, Journal
+from margent.resume.state import KeptRun
 from margent.resume.told import run_of, told
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
@@ -131,27 +134,31 @@ def test_what_may_pass_is_not_called_damage(
     interrupted.resume()  # the lock was let go, and the state is as good as before
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits a process of its own")
-def test_out_of_descriptors_is_no_damage(interrupted: Interrupted) -> None:
-    import resource
+OUT_OF_DESCRIPTORS = """
+import os, resource, sys
+from pathlib import Path
+from margent.errors import UsageError
+from margent.resume.journal import Journal
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+try:
+    while True:
+        os.dup(2)
+except OSError:
+    pass
+try:
+    Journal.opened(Path(sys.argv[1]))
+except UsageError as refusal:
+    os.write(1, str(refusal).encode())
+"""
 
-    child = os.fork()
-    if child == 0:
-        code = 99
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (8, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-            while True:
-                try:
-                    os.dup(2)
-                except OSError:
-                    break
-            try:
-                Journal.opened(interrupted.state)
-            except UsageError as refusal:
-                code = 0 if "cannot be opened" in str(refusal) and "elete" not in str(refusal) else 1
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such limit")
+def test_out_of_descriptors_is_no_damage(interrupted: Interrupted) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", OUT_OF_DESCRIPTORS, str(interrupted.state)], capture_output=True, timeout=120, check=True
+    )
+    assert b"cannot be opened" in ended.stdout
+    assert b"elete" not in ended.stdout
     interrupted.resume()
 
 
@@ -181,6 +188,39 @@ def test_a_folder_that_cannot_be_is_refused_in_words(interrupted: Interrupted, n
     for resume in (False, True):
         with pytest.raises(UsageError):
             RunState(interrupted.folder / name, resume=resume).require_usable()
+
+
+def test_a_link_to_a_state_is_refused_with_the_next_step(interrupted: Interrupted) -> None:
+    link = interrupted.folder / "link"
+    link.symlink_to(interrupted.state)
+    with pytest.raises(UsageError, match="a link; give the folder itself"):
+        Journal.opened(link)
+
+
+@pytest.mark.parametrize("fault", [Cut, UsageError])
+def test_a_state_in_which_nothing_began_is_removed_while_it_is_held(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+) -> None:
+    """Else another process could go on with it between, and its charges would stand in a file that is gone."""
+    genuine, tried = RunState.remove, list[bool]()
+
+    def remove(self: RunState) -> None:
+        try:
+            Journal.opened(self.folder).close()
+            tried.append(True)
+        except UsageError:
+            tried.append(False)
+        genuine(self)
+
+    def reserve(*_: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr(RunState, "remove", remove)
+    monkeypatch.setattr(KeptRun, "reserve", reserve)
+    with pytest.raises(fault):
+        made(write_csv(scratch / "t.csv", people_rows(30)), PEOPLE, scratch / "OUT", BUDGET, "mst", None)
+    assert tried == [False]
+    assert not RunState(scratch / ".OUT.state").exists
 
 
 def edits(rng: np.random.Generator) -> list[tuple[str, str, Any]]:

@@ -64,6 +64,8 @@ def require_state(folder: Path, name: str) -> None:
     Raises: UsageError; what cannot be looked at is not said to be absent.
     """
     mode = _mode(folder)
+    if mode is not None and stat.S_ISLNK(mode):
+        raise UsageError(f"{folder}: a link; give the folder itself, in which the run's state is kept (--state)")
     inside = _mode(folder / name) if mode is not None and stat.S_ISDIR(mode) else None
     if inside is None:
         raise UsageError(f"{folder}: there is no interrupted run to resume; leave --resume out to start one")

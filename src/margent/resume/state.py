@@ -8,6 +8,7 @@ that is not. Of copies of a state under a budget file one goes on (`proofs/resum
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -144,8 +145,10 @@ def kept(
         yield run
     finally:
         begun = state.resume or run is None or spending.begun
-        journal.close()
         if not begun:
+            state.remove()  # while it is held: once let go, another process could have gone on with it
+        journal.close()
+        if not begun and os.name == "nt":  # where no open file can be removed
             state.remove()
 
 
