@@ -28,7 +28,7 @@ from margent.privacy.merchant import DataMerchant
 from margent.progress import Progress, silent
 from margent.release.release import Release
 from margent.resume.facts import facts_of
-from margent.resume.state import RunState, kept
+from margent.resume.state import RunState, Spending, kept
 from margent.schema.codec import Codec
 from margent.schema.fields import Schema
 from margent.schema.settled import columns_on_grids, grid_schema, readable, settled
@@ -143,9 +143,12 @@ def measure(
     expect_people: int | None = None,
     strict: bool = False,
     state: RunState | None = None,
+    spending: Spending | None = None,
     progress: Progress = silent,
 ) -> Measured:
     """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
+
+    ``spending`` is told before anything is reserved or charged.
 
     Privacy: the transcript is (epsilon, delta)-differentially private for the schema's unit.
     Raises: as `synthesize`.
@@ -153,8 +156,11 @@ def measure(
     chosen, read = method_named(method).configured(settings), read or ReadOptions()
     budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
     budget_file = _named(budget_file)
-    facts = facts_of(schema, budget, method, settings, read, None if budget_file is None else budget_file.data_set)
-    with open_table(table, schema, read) as source, kept(state, facts, table) as run:
+    data_set = None if budget_file is None else budget_file.data_set
+    with (
+        open_table(table, schema, read) as source,
+        kept(state, facts_of(schema, budget, method, settings, read, data_set, source), table, spending) as run,
+    ):
         selected = source.from_query or source.filtered
         if selected and chosen.told_records:
             raise UsageError(f"method {method!r}, setting records: {NO_PUBLIC_NUMBER}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
 from margent.errors import BudgetError, UsageError
@@ -11,9 +12,13 @@ from margent.methods import DEFAULT_METHOD, method_named
 from margent.pipeline import Measured, from_transcript, measure
 from margent.privacy.budget import Budget
 from margent.privacy.budget_file import BudgetFile
+from margent.resume.state import Spending
 from margent.schema.fields import Schema
 from margent.settings import NO_SETTINGS, Settings
 from margent.transcript import Transcript
+
+_STARTS = Lock()
+"""Held while a synthesizer settles whether it may fit: of two threads one does."""
 
 
 class TableSynthesizer:
@@ -23,7 +28,8 @@ class TableSynthesizer:
     >>> schema = Schema([Category("sex", ["F", "M"]), Integer("age", 0, 110)], unit="row")
     >>> synthesizer = TableSynthesizer(schema, epsilon=1)
 
-    Privacy: one fit is (epsilon, delta)-differentially private for the schema's unit; a second fit is refused.
+    Privacy: one fit is (epsilon, delta)-differentially private for the schema's unit; a second fit is refused,
+    also where the first was interrupted or failed, unless it had not begun to spend.
     """
 
     def __init__(
@@ -43,6 +49,7 @@ class TableSynthesizer:
         self.expect_people = expect_people
         self.method = method_named(method).configured(settings).name
         self.settings = settings
+        self._spending: Spending | None = None
         self._measured: Measured | None = None
 
     @property
@@ -54,22 +61,28 @@ class TableSynthesizer:
         """Spend the budget on noisy answers about ``table``.
 
         Privacy: (epsilon, delta) as given.
-        Raises: BudgetError on a second fit: the budget is spent; otherwise as `margent.synthesize`.
+        Raises: BudgetError on a second fit: the budget is spent; otherwise as `margent.synthesize`. After one that
+            raised before anything was reserved or charged, `fit` may be called again.
         """
-        if self._measured is not None:
-            raise BudgetError(
-                "this synthesizer was fitted before and its budget is spent; sample from it as often as you "
-                "like, or make a new one, which adds its epsilon to what has been spent on these people"
+        with _STARTS:
+            if self._spending is not None:
+                raise BudgetError(self._spent())
+            spending = self._spending = Spending()
+        try:
+            self._measured = measure(
+                table,
+                self.schema,
+                budget=self.budget,
+                budget_file=self.budget_file,
+                method=self.method,
+                settings=self.settings,
+                expect_people=self.expect_people,
+                spending=spending,
             )
-        self._measured = measure(
-            table,
-            self.schema,
-            budget=self.budget,
-            budget_file=self.budget_file,
-            method=self.method,
-            settings=self.settings,
-            expect_people=self.expect_people,
-        )
+        except BaseException:
+            if not spending.begun:
+                self._spending = None
+            raise
         return self
 
     def sample(self, rows: int | None = None, *, seed: int | None = None) -> Any:
@@ -94,5 +107,17 @@ class TableSynthesizer:
 
     def _fitted(self) -> Measured:
         if self._measured is None:
-            raise UsageError("call fit(table) first")
+            raise UsageError("call fit(table) first" if self._spending is None else self._spent())
         return self._measured
+
+    def _spent(self) -> str:
+        if self._measured is None:
+            return (
+                "this synthesizer is being fitted, or its fit was interrupted or failed after it had begun to spend: "
+                "what was charged stays spent, and no answer of it was kept. Make a new one, which adds its epsilon to "
+                "what has been spent on these people; margent.synthesize(..., state=...) keeps a run to go on with"
+            )
+        return (
+            "this synthesizer was fitted before and its budget is spent; sample from it as often as you "
+            "like, or make a new one, which adds its epsilon to what has been spent on these people"
+        )

@@ -120,6 +120,13 @@ def test_hostile_files_are_refused_with_a_typed_error_and_left_alone(kind: str, 
         assert {item.name: item.read_bytes() for item in tmp_path.iterdir() if item.is_file()} == before
 
 
+@pytest.mark.parametrize("name", [b"tableentries", b"CREATE TABLE entries", b"entriesentries"])
+def test_a_complaint_of_sqlite_that_is_no_text_is_damage(name: bytes, people: BudgetFile) -> None:
+    people.path.write_bytes(people.path.read_bytes().replace(name, name[:4] + b"\xec\xff" + name[6:]))
+    with pytest.raises(BudgetError, match=r"damaged or altered .*nothing was charged"):
+        people.balance()
+
+
 def test_a_name_that_leaves_no_room_for_the_journal_s_is_refused(tmp_path: Path) -> None:
     (tmp_path / ("n" * 250)).touch()
     with pytest.raises(BudgetError, match="take a shorter name"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -14,9 +15,13 @@ import pytest
 from numpy.typing import NDArray
 
 from margent import Budget, BudgetFile, Release, RunState, Schema, synthesize
+from margent.counts.source import StreamedCounts
 from margent.methods import Method, method_named
 from margent.privacy import budget_store, curator, merchant
-from margent.resume.journal import Journal
+from margent.privacy.ledger import Ledger
+from margent.release.charge_json import charge_to_json
+from margent.resume.journal import FILE, Journal
+from margent.tables.opened import OpenTable
 from tests.conftest import quick
 
 
@@ -97,6 +102,62 @@ def cut_at(
             wrapped = around(getattr(owner, name), name)
             patch.setattr(owner, name, staticmethod(wrapped) if name == "made" else wrapped)
         yield passed
+
+
+EARLY = "rows were looked at before their charges were on disk"
+
+
+@contextmanager
+def looks_watched(state: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Hold a state's file against the ledger at each look at rows, through a connection of its own.
+
+    All charges of the ledger must be in the file, and one at least without its answer. Gives the number of charges at
+    each look.
+
+    Raises: AssertionError with `EARLY` at the end, since what is raised within a look loses its text.
+    """
+    charged, looks, early = [()], list[int](), list[int]()
+    spend = Ledger.spend
+
+    def spent(self: Ledger, charges: Any) -> range:
+        places = spend(self, charges)
+        charged[0] = self.charges
+        return places
+
+    def watched(genuine: Callable[..., Any]) -> Callable[..., Any]:
+        def look(*given: Any, **options: Any) -> Any:
+            looks.append(len(charged[0]))
+            on_disk, waiting = durable(state)
+            if on_disk != [charge_to_json(charge) for charge in charged[0]] or not waiting:
+                early.append(len(looks))
+            return genuine(*given, **options)
+
+        return look
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "spend", spent)
+        for owner, name in ((OpenTable, "batches"), (StreamedCounts, "count")):
+            patch.setattr(owner, name, watched(getattr(owner, name)))
+        try:
+            yield looks
+        finally:
+            assert not early, EARLY
+
+
+def durable(state: Path) -> tuple[list[Any], int]:
+    """The charges in a state's file as it is on disk at this moment, and how many of their calls have no answers.
+
+    The run holds the file's lock, so it is read as one that nobody writes to: between transactions that is so.
+    """
+    file = sqlite3.connect(f"{(state / FILE).as_uri()}?immutable=1", uri=True)
+    try:
+        bodies = file.execute("SELECT body FROM charges ORDER BY number").fetchall()
+        (waiting,) = file.execute(
+            "SELECT count(DISTINCT call) FROM charges WHERE call NOT IN (SELECT call FROM calls)"
+        ).fetchone()
+        return [json.loads(body) for (body,) in bodies], waiting
+    finally:
+        file.close()
 
 
 def made(

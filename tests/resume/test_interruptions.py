@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sqlite3
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -26,7 +27,7 @@ from margent.resume.state import KeptRun
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.hostile.mutations import rounds
-from tests.resume.interrupting import Cut, content, cut_at, made, paid_again, pinned
+from tests.resume.interrupting import EARLY, Cut, content, cut_at, looks_watched, made, paid_again, pinned
 from tests.test_bought import BUDGET as BOUGHT_BUDGET
 from tests.test_bought import SCHEMA as BOUGHT_SCHEMA
 from tests.test_bought import people as bought_people
@@ -66,11 +67,18 @@ def check_every_cut(
     """
     table, schema, budget, method = situation
 
+    watched = list[int]()
+
     def run(out: Path, file: BudgetFile | None, **state: bool) -> Any:
-        return made(table, schema, out, budget, method, file, **state)
+        with looks_watched(out.parent / f".{out.name}.state", monkeypatch) as looks:
+            try:
+                return made(table, schema, out, budget, method, file, **state)
+            finally:
+                watched[:] = looks
 
     with cut_at(None, monkeypatch) as steps:
         run(folder / "whole", declared(folder / "whole.budget", schema, budget) if with_file else None)
+    assert watched, "nobody looked"
     chosen = random.Random(method).sample(list(enumerate(steps)), min(most, len(steps)))
     for step, moment in sorted(chosen):
         out = folder / str(step)
@@ -192,27 +200,46 @@ def refunding(self: Journal, genuine: Callable[..., Any] = Journal.calls) -> Any
     return tuple(call for call in genuine(self) if call.answered)
 
 
-def late(self: KeptRun, charges: Sequence[Any]) -> None:
-    """The charge is not written before the look."""
-    self.begun = True
+def late(self: Journal, charges: Sequence[Any], genuine: Callable[..., str] = Journal.charged) -> str:
+    """The charge is written after the look, with its answer: whatever is cut off, what is on disk goes together."""
+
+    def answered(*given: Any) -> None:
+        del self.answered
+        genuine(self, charges)
+        self.answered(*given)
+
+    self.answered = answered  # type: ignore[method-assign]
+    return "0" * 32
 
 
 BUGS = {
     "answers of another question": ("margent.resume.journal.Journal.answers", one_answer_for_another),
     "a refund": ("margent.resume.journal.Journal.calls", refunding),
-    "no charge on disk": ("margent.resume.state.KeptRun._charged", late),
+    "no charge on disk": ("margent.resume.journal.Journal.charged", late),
     "a forgetful ledger": ("margent.resume.state.KeptRun.ledger", forgetful),
     "any question answered": ("margent.resume.answers.require_same_question", lambda *_: None),
 }
 
 
 @pytest.mark.usefixtures("pinned")
-@pytest.mark.parametrize("bug", [name for name in BUGS if name != "any question answered"])
+@pytest.mark.parametrize("bug", [name for name in BUGS if name not in ("any question answered", "no charge on disk")])
 def test_planted_bugs_are_caught(bug: str, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     situation = (write_csv(scratch / "t.csv", people_rows(300)), schema_from_json(SCHEMA), BUDGET, "dense")
     where, planted = BUGS[bug]
     monkeypatch.setattr(where, planted)
     with pytest.raises((AssertionError, MargentError, pytest.fail.Exception)):
+        check_every_cut(situation, scratch, monkeypatch, with_file=False)
+
+
+@pytest.mark.usefixtures("pinned")
+@pytest.mark.parametrize("method", ["dense", "independent", "mst"])
+def test_a_charge_that_is_written_after_the_look_is_caught_in_the_look(
+    method: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And by nothing else: without those who watch the looks every run that is cut off ends as it should."""
+    monkeypatch.setattr(*BUGS["no charge on disk"])
+    situation = (write_csv(scratch / "t.csv", people_rows(300)), schema_from_json(SCHEMA), BUDGET, method)
+    with pytest.raises(AssertionError, match=EARLY):
         check_every_cut(situation, scratch, monkeypatch, with_file=False)
 
 
@@ -340,7 +367,8 @@ def test_what_lies_on_disk_is_charges_and_noisy_answers(scratch: Path) -> None:
     assert names == {"run", "charges", "calls", "answers", "integers"}
     released = [answer.counts.reshape(-1) for answer in release.transcript.marginals]
     assert all(np.array_equal(one, other) for one, other in zip(stored, released, strict=True))
-    assert str(table.stat().st_size) not in words
+    assert not re.search(rf"\b{table.stat().st_size}\b", words)
+    assert str(table.stat().st_mtime_ns) not in words
     assert str(table) not in words
     release.save(scratch / "OUT")
     assert not (scratch / "S").exists()

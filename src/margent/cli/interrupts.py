@@ -85,9 +85,9 @@ def how_to_go_on(state: RunState, budget: Budget, arguments: Sequence[str] | Non
     from margent.resume.told import told
     from margent.tables.address import repeatable
 
-    if not state.exists:
-        return []
     try:
+        if not state.exists:
+            return []
         so_far = told(state, budget)
     except MargentError:
         return []  # the reason itself says why the state cannot be used

@@ -64,6 +64,8 @@ def opened(path: Path, *, maybe_empty: bool = False) -> Iterator[sqlite3.Connect
             yield file
     except sqlite3.Error as fault:
         raise _told(path, fault) from None
+    except UnicodeDecodeError:  # SQLite quotes damaged bytes, and Python cannot read what it says
+        raise damaged(path, "unreadable text") from None
 
 
 @contextmanager

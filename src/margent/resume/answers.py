@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margent.errors import SchemaError, TranscriptError, UsageError
+from margent.errors import MargentError, TranscriptError
 from margent.privacy.charge import Charge
 from margent.release.answer_json import answer_from_json, bought_from_json
 from margent.resume.journal import Call
@@ -55,7 +55,7 @@ def read_back(
         if [answer.charge for answer in answers] != list(range(call.first, call.first + len(call.charges))):
             raise ValueError
         return answers
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, SchemaError, UsageError) as fault:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MargentError) as fault:
         raise TranscriptError(
             f"the answers to question {call.number} of the interrupted run are damaged or altered "
             f"({type(fault).__name__}): the run cannot be resumed, and what it charged stays spent"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +16,7 @@ from margent.schema.fields import Schema
 from margent.schema.write import schema_to_json
 from margent.settings import Settings
 from margent.tables.options import ReadOptions
+from margent.tables.source import TableSource
 from margent.version import VERSION
 
 MOST_TOLD = 30
@@ -25,11 +25,18 @@ _LONGEST = 60
 
 
 def facts_of(
-    schema: Schema, budget: Budget, method: str, settings: Settings, read: ReadOptions, data_set: str | None
+    schema: Schema,
+    budget: Budget,
+    method: str,
+    settings: Settings,
+    read: ReadOptions,
+    data_set: str | None,
+    source: TableSource,
 ) -> dict[str, Any]:
     """All that decides which questions a run asks and what they mean; rows, seed and format only shape the table.
 
-    ``data_set``: the one of the budget file that keeps the budget, None where none does.
+    ``data_set``: the one of the budget file that keeps the budget, None where none does. ``source``: the open table,
+    for what the release tells of which rows were meant; none is looked at.
 
     Privacy: none: schema and options.
     """
@@ -58,17 +65,18 @@ def facts_of(
                 "query_is_row_wise",
             )
         },
+        "rows": {"of a query or view": source.from_query, "that meet a condition": source.filtered},
         "schema": json.loads(json.dumps(schema_to_json(schema))),
     }
 
 
-def require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run as another one.
+def require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any], further: Sequence[str] = ()) -> None:
+    """Refuse to go on with a run as another one; ``further`` are differences in words.
 
     Privacy: none: public facts.
     Raises: UsageError listing all differences, each with what it was and what it is.
     """
-    found = list(_differences("", before, now))
+    found = [*_differences("", before, now), *further]
     if not found:
         return
     told = [f"  {line}" for line in found[:MOST_TOLD]]
@@ -78,24 +86,6 @@ def require_same(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]
         f"{folder}: the interrupted run was another one; nothing was charged. Give the same command and schema, or "
         "delete the folder to start anew (what it charged stays spent):\n" + "\n".join(told)
     )
-
-
-def modified(table: object) -> str:
-    """When a table's file, or the last file of its folder, was written to; empty where the table is no file.
-
-    No size and nothing of the content: this may lie on disk.
-
-    Units: nanoseconds, as text.
-    Privacy: none: a time.
-    """
-    if not isinstance(table, str | Path):
-        return ""
-    try:
-        path = Path(table)
-        files = [Path(place) / name for place, _, names in os.walk(path) for name in names] if path.is_dir() else [path]
-        return str(max((file.stat().st_mtime_ns for file in files), default=0))
-    except (OSError, ValueError):
-        return ""
 
 
 def covering(budget: Budget, lost: Sequence[Charge]) -> Budget:
@@ -144,5 +134,8 @@ def _differences(place: str, before: Any, now: Any) -> Iterator[str]:
 def _shown(value: Any) -> str:
     if value is None:
         return "not given"
-    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    except RecursionError:  # an altered state can hold what no run writes
+        return "something endlessly nested"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

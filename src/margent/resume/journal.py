@@ -12,8 +12,8 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margent.errors import MargentError, UsageError
+from margent.privacy.budget_chain import is_run_id
 from margent.privacy.charge import Charge
 from margent.release.answer_json import answer_to_json, integers
 from margent.release.charge_json import charge_from_json, charge_to_json
 from margent.release.folder import flush
+from margent.resume.refusals import SAID, damaged, is_there, refusal, require_state
 from margent.schema.domain import Merge
 from margent.transcript import Answer
 
 APPLICATION = 0x4D427273  # "MBrs"
-VERSION = 2
-"""2: each call bears a mark."""
+VERSION = 3
+"""2: each call bears a mark. 3: marks of the table."""
 FILE = "run.sqlite"
 PART = 2**20
 """Integers in one row of the file: SQLite holds at most a gigabyte in one."""
@@ -43,6 +45,9 @@ _OBJECTS = (
     "CREATE TABLE answers (call INTEGER, place INTEGER, body TEXT NOT NULL, PRIMARY KEY (call, place))",
     "CREATE TABLE integers (call INTEGER, place INTEGER, part INTEGER, data BLOB, PRIMARY KEY (call, place, part))",
 )
+
+_ODD = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, MargentError)
+"""What reading a document that is not as it was written may raise."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Journal:
 
         Raises: UsageError where the folder exists or cannot be made.
         """
-        if folder.exists() or folder.is_symlink():
+        if is_there(folder):
             raise UsageError(f"{folder}: exists already; it is where this run would keep its state")
         draft = folder.parent / f".{folder.name.lstrip('.')}.{secrets.token_hex(8)}.part"
         ours = draft  # what this call made; the folder may have been made by another process meanwhile
@@ -108,36 +113,49 @@ class Journal:
 
         Raises: UsageError where there is none, another process goes on with it, or it is damaged.
         """
-        if folder.is_symlink() or not (folder / FILE).is_file():
-            raise UsageError(f"{folder}: there is no interrupted run to resume; leave --resume out to start one")
+        require_state(folder, FILE)
         try:
             file = _connection(folder)
+        except SAID as fault:
+            raise refusal(folder, fault) from None
+        try:
             (application,) = file.execute("PRAGMA application_id").fetchone()
             (version,) = file.execute("PRAGMA user_version").fetchone()
             if (application, version) != (APPLICATION, VERSION):
-                file.close()
                 raise UsageError(f"{folder}: not the state of a run that this version of Margent can resume")
+            # Another table, or a stranger's trigger, could undo what is written.
+            objects = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+            if sorted(str(sql) for (sql,) in objects) != sorted(_OBJECTS):
+                raise damaged(folder)
             return Journal(folder, file)
-        except sqlite3.Error as fault:
-            if str(getattr(fault, "sqlite_errorname", "")).startswith("SQLITE_BUSY"):
-                raise UsageError(f"{folder}: another process is going on with this run; wait for it") from None
-            raise _damaged(folder) from None
+        except SAID as fault:
+            file.close()
+            raise refusal(folder, fault) from None
+        except BaseException:
+            file.close()
+            raise
 
     @property
     def run(self) -> str:
-        """The run's random id."""
-        return str(self._file.execute("SELECT id FROM run").fetchone()[0])
+        """The run's random id.
+
+        Raises: UsageError where the journal is damaged, as all that reads it.
+        """
+        with self._reading():
+            ((found,),) = self._file.execute("SELECT id FROM run").fetchall()
+            if not is_run_id(found):
+                raise ValueError
+            return str(found)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """``run``: what the run is, in public facts; ``modified``: when the table was last written to."""
-        try:
-            document: dict[str, Any] = json.loads(self._file.execute("SELECT facts FROM run").fetchone()[0])
-            if set(document) != {"run", "modified"}:
+        """``run``: what the run is, in public facts; ``table``: what tells that the table is the same."""
+        with self._reading():
+            ((text,),) = self._file.execute("SELECT facts FROM run").fetchall()
+            document: dict[str, Any] = json.loads(text)
+            if set(document) != {"run", "table"} or not all(isinstance(part, dict) for part in document.values()):
                 raise ValueError
             return document
-        except (sqlite3.Error, ValueError, TypeError):
-            raise _damaged(self._folder) from None
 
     def charged(self, charges: Sequence[Charge]) -> str:
         """Write all charges of one call, on disk when this returns: before the look. The call's mark.
@@ -177,12 +195,12 @@ class Journal:
 
         Raises: UsageError where the journal is damaged.
         """
-        try:
+        with self._reading():
             rows = self._file.execute("SELECT number, call, mark, body FROM charges ORDER BY number").fetchall()
             committed = {call for (call,) in self._file.execute("SELECT call FROM calls")}
             by_call: dict[tuple[int, str], list[tuple[int, Charge]]] = {}
             for expected, (number, call, mark, body) in enumerate(rows):
-                if number != expected:
+                if number != expected or not is_run_id(mark):
                     raise ValueError
                 by_call.setdefault((call, mark), []).append((number, charge_from_json(json.loads(body))))
             if [call for call, _ in by_call] != list(range(1, len(by_call) + 1)):
@@ -191,8 +209,6 @@ class Journal:
                 Call(number, held[0][0], tuple(charge for _, charge in held), number in committed, mark)
                 for (number, mark), held in by_call.items()
             )
-        except (sqlite3.Error, ValueError, TypeError, KeyError, ZeroDivisionError):
-            raise _damaged(self._folder) from None
 
     def answers(self, call: Call) -> tuple[dict[str, Merge], list[tuple[dict[str, Any], NDArray[np.int64]]]]:
         """The merges and answers of a call as they were committed: each a document and its integers.
@@ -200,7 +216,7 @@ class Journal:
         Raises: UsageError where the journal is damaged.
         """
         key = (call.number,)
-        try:
+        with self._reading():
             (text,) = self._file.execute("SELECT merges FROM calls WHERE call = ?", key).fetchone()
             merges = {name: Merge(column, tuple(groups)) for name, (column, groups) in json.loads(text).items()}
             found = []
@@ -211,12 +227,20 @@ class Journal:
                 numbers = np.frombuffer(b"".join(data for (data,) in parts), dtype="<i8").astype(np.int64)
                 found.append((json.loads(body), numbers))
             return merges, found
-        except (sqlite3.Error, ValueError, TypeError):
-            raise _damaged(self._folder) from None
 
     def close(self) -> None:
         """Let go of the lock; the folder stays."""
         self._file.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Whatever odd thing is read ends in words: a fault of the disk in its own, all else as damage."""
+        try:
+            yield
+        except SAID as fault:
+            raise refusal(self._folder, fault) from None
+        except _ODD:
+            raise damaged(self._folder) from None
 
     def _written(self, rows: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
         try:
@@ -224,7 +248,7 @@ class Journal:
                 self._file.execute("BEGIN")
                 for statement, values in rows:
                     self._file.execute(statement, values)
-        except sqlite3.Error:
+        except SAID:
             raise MargentError(
                 f"{self._folder}: the run's state could not be written (is the disk full?); what was charged so far "
                 "stays spent"
@@ -244,10 +268,3 @@ def _connection(folder: Path) -> sqlite3.Connection:
         file.close()
         raise
     return file
-
-
-def _damaged(folder: Path) -> UsageError:
-    return UsageError(
-        f"{folder}: damaged or altered; the run cannot be resumed, and what it charged stays spent. Delete the folder "
-        "and start a new run"
-    )

@@ -8,6 +8,7 @@ that is not. Of copies of a state under a budget file one goes on (`proofs/resum
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from margent.errors import BudgetError, TableError, UsageError
-from margent.resume.facts import covering, modified, require_same
+from margent.errors import BudgetError, UsageError
+from margent.resume.facts import covering, require_same
+from margent.resume.refusals import is_there
+from margent.resume.table import differences, marks_of, require_same_files
 
 if TYPE_CHECKING:
     from margent.privacy.budget import Budget
@@ -54,6 +57,16 @@ class Pause:
             raise KeyboardInterrupt
 
 
+@dataclass
+class Spending:
+    """Whether a run has ``begun`` to spend: set before anything is reserved or charged, for whoever may spend once.
+
+    Privacy: none: whether there was a run, never what came of it.
+    """
+
+    begun: bool = False
+
+
 @dataclass(frozen=True)
 class RunState:
     """A folder, for its owner alone, in which a run keeps its charges and committed noisy answers until it is saved.
@@ -79,8 +92,8 @@ class RunState:
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a folder."""
-        return self.folder.exists() or self.folder.is_symlink()
+        """Whether there is such a folder. Raises: UsageError where nobody can tell."""
+        return is_there(self.folder)
 
     def require_usable(self) -> None:
         """Refuse, before anything is read or charged, a state that is there unasked for, or is asked for and not there.
@@ -104,13 +117,18 @@ class RunState:
 
 
 @contextmanager
-def kept(state: RunState | None, facts: Mapping[str, Any], table: object) -> Iterator[KeptRun]:
+def kept(
+    state: RunState | None, facts: Mapping[str, Any], table: object, spending: Spending | None = None
+) -> Iterator[KeptRun]:
     """A run whose state is kept in ``state``, or nowhere. Where nothing was reserved or charged, it is removed.
+
+    ``spending`` is told when that begins.
 
     Raises: UsageError where the state is of another run, in use or damaged; nothing is then charged.
     """
+    spending = spending or Spending()
     if state is None:
-        yield KeptRun(None, None, secrets.token_hex(16), (), table)
+        yield KeptRun(None, None, secrets.token_hex(16), (), table, spending)
         return
     from margent.resume.journal import Journal
 
@@ -118,18 +136,19 @@ def kept(state: RunState | None, facts: Mapping[str, Any], table: object) -> Ite
     if state.resume:
         journal = Journal.opened(state.folder)
     else:
-        marked = {"run": dict(facts), "modified": modified(table)}
-        journal = Journal.made(state.folder, secrets.token_hex(16), marked)
+        journal = Journal.made(state.folder, secrets.token_hex(16), {"run": dict(facts), "table": marks_of(table)})
     run = None
     try:
         held = journal.facts
-        require_same(state.folder, held["run"], facts)
-        run = KeptRun(state, journal, journal.run, journal.calls(), table, held["modified"])
+        require_same(state.folder, held["run"], facts, differences(held["table"], table))
+        run = KeptRun(state, journal, journal.run, journal.calls(), table, spending, held["table"])
         yield run
     finally:
-        begun = state.resume or run is None or run.begun
-        journal.close()
+        begun = state.resume or run is None or spending.begun
         if not begun:
+            state.remove()  # while it is held: once let go, another process could have gone on with it
+        journal.close()
+        if not begun and os.name == "nt":  # where no open file can be removed
             state.remove()
 
 
@@ -146,19 +165,21 @@ class KeptRun:
         run: str,
         calls: Sequence[Call],
         table: object,
-        modified_then: str = "",
+        spending: Spending,
+        marks: Mapping[str, Any] | None = None,
     ) -> None:
         """Use `kept`."""
         self._state, self._journal, self.run = state, journal, run
         self._recorded = list(calls)
-        self._table, self._modified = table, modified_then
+        self._table, self._marks_then = table, marks or {}
         self._file: BudgetFile | None = None
         self._marks = [call.mark for call in calls]
         self._carried = [charge for call in calls for charge in call.charges]
         self._seen: int | None = 0
         self.lost = tuple(charge for call in calls if not call.answered for charge in call.charges)
         self._replaying = [call for call in calls if call.answered]
-        self.begun = bool(calls)
+        self.spending = spending
+        spending.begun = bool(calls)
 
     @property
     def pending(self) -> bool:
@@ -179,30 +200,28 @@ class KeptRun:
         resumed = self._state is not None and self._state.resume
         unlooked = file.unlooked(self.run, self._marks) if file is not None and resumed else 0
         if self.pending:
-            self._require_same_table()
+            require_same_files(self._marks_then, self._table)
             if self._state is None or not self._state.pay_again:
                 raise BudgetError(lost_words(budget, whole))
         if file is None:
             return
         self._file = file
-        if self.begun or (resumed and file.balance().of_run(self.run)):
+        if self.spending.begun or (resumed and file.balance().of_run(self.run)):
             file.reserve_again(whole, unit, self.run)
             if unlooked:  # cut off before the file was told of its last call, which is held as a lost one
                 file.look(self.run, self._marks)
             return
-        self.begun = True  # whatever cuts it off from here on, it may have been reserved
+        self.spending.begun = True  # whatever cuts it off from here on, it may have been reserved
         try:
             file.reserve(budget, unit, self.run)
         except BudgetError:
-            self.begun = False
+            self.spending.begun = False
             raise
 
     def ledger(self, budget: Budget) -> Ledger:
         """A ledger that holds what was charged before, and writes each charge to disk before it stands."""
         from margent.privacy.ledger import Ledger
 
-        if self._journal is None:
-            return Ledger(budget)
         return Ledger(budget, journal=self._charged, carried=self._carried, lost=self.lost)
 
     def curator(self, live: Curator) -> Curator:
@@ -249,7 +268,7 @@ class KeptRun:
         if self.pending:
             require_same_question(self._recorded[-1], charges, None, merges)
         if self._state.resume:
-            self._require_same_table()
+            require_same_files(self._marks_then, self._table)
         with self._state.pause.held():
             self._recorded.clear()
             self._seen = None
@@ -258,18 +277,12 @@ class KeptRun:
         return answers
 
     def _charged(self, charges: Sequence[Charge]) -> None:
-        assert self._journal is not None
-        self.begun = True
+        self.spending.begun = True
+        if self._journal is None:
+            return
         self._marks.append(self._journal.charged(charges))
         if self._file is not None:
             self._file.look(self.run, self._marks)  # where this fails nobody looks
-
-    def _require_same_table(self) -> None:
-        if modified(self._table) != self._modified:
-            raise TableError(
-                "the table's file was written to since the run began, and its answers would be of two tables; nothing "
-                "more was charged. Put the file of then back, or start a new run (what was charged stays spent)"
-            )
 
 
 def lost_words(budget: Budget, whole: Budget) -> str:
