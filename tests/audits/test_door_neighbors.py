@@ -2,7 +2,8 @@
 
 All that looks at rows is run: reading, keeping k rows of each person, coding, counting, scoring. What follows is a
 function of noisy answers (replay without data), and is held against neighbors more slowly in `test_tiny_neighbors`.
-Each table is compared with many neighbors, which have one odd record, or one odd person, more.
+A table comes with every choice of five odd records, or odd persons: of these 32 tables each is compared with all those
+that have one more, which are 80 pairs of neighbors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from margent.tables.source import open_table
 from tests.audits.test_tiny_neighbors import SCHEMAS, drawn_row, pinned, table_of
 from tests.hostile.mutations import rounds
 
-NEIGHBORS_OF_ONE = 50
+ODD_UNITS = 5
+PAIRS_OF_A_FAMILY = ODD_UNITS * 2 ** (ODD_UNITS - 1)
 KEPT_CELLS = 10_000
 
 
@@ -77,25 +79,40 @@ def left_the_door(table: object, asked: Questions) -> object:
     return given, (scores.values.tobytes(), scores.variance), curator.charges
 
 
-def told_apart(pairs: int, folder: Path, seed: int) -> list[tuple[int, int]]:
-    """Numbers of the tables, and of those of their neighbors, that anything but the answers tells apart."""
+def told_apart(pairs: int, folder: Path, seed: int) -> list[tuple[int, int, int]]:
+    """Numbers of families of tables, and of two neighbors in each, that anything but the answers tells apart."""
     asked = [Questions.of(schema) for schema in SCHEMAS]
-    found: list[tuple[int, int]] = []
-    for number in range(-(-pairs // NEIGHBORS_OF_ONE)):
+    found: list[tuple[int, int, int]] = []
+    for number in range(-(-pairs // PAIRS_OF_A_FAMILY)):
         rng = np.random.default_rng([seed, number])
         schema = SCHEMAS[number % len(SCHEMAS)]
         questions, form = asked[number % len(SCHEMAS)], number // len(SCHEMAS) % 2
-        rows = [drawn_row(rng, schema, odd=rng.random() < 0.3) for _ in range(int(rng.integers(0, 13)))]
-        usual = left_the_door(table_of(rows, schema, folder, form), questions)
-        for neighbor in range(min(NEIGHBORS_OF_ONE, pairs - NEIGHBORS_OF_ONE * number)):
-            place = int(rng.integers(0, len(rows) + 1))
-            odd = [drawn_row(rng, schema, odd=True)]
-            if schema.unit != "row":
-                odd = [["new", *row[1:]] for row in odd * int(rng.integers(1, 6))]
-            other = left_the_door(table_of(rows[:place] + odd + rows[place:], schema, folder, form), questions)
-            if other != usual:
-                found.append((number, neighbor))
+        seen = [left_the_door(table_of(rows, schema, folder, form), questions) for rows in family(rng, schema)]
+        for one in range(len(seen)):
+            for odd in range(ODD_UNITS):
+                other = one | 1 << odd
+                if other != one and seen[one] != seen[other]:
+                    found.append((number, one, other))
     return found
+
+
+def family(rng: np.random.Generator, schema: Schema) -> list[list[list[str]]]:
+    """A table of up to a dozen rows with every choice of the odd units: at each place those of its number's bits."""
+    rows = [drawn_row(rng, schema, odd=rng.random() < 0.3) for _ in range(int(rng.integers(0, 13)))]
+    units = [[drawn_row(rng, schema, odd=True)] for _ in range(ODD_UNITS)]
+    if schema.unit != "row":
+        units = [
+            [[f"new {name}", *row[1:]] for row in unit * int(rng.integers(1, 6))] for name, unit in enumerate(units)
+        ]
+    places = sorted(int(rng.integers(0, len(rows) + 1)) for _ in units)
+    tables = []
+    for chosen in range(2**ODD_UNITS):
+        table, done = [], 0
+        for number, (place, unit) in enumerate(zip(places, units, strict=True)):
+            table += rows[done:place] + (unit if chosen >> number & 1 else [])
+            done = place
+        tables.append(table + rows[done:])
+    return tables
 
 
 @pytest.fixture(autouse=True)
