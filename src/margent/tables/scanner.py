@@ -176,8 +176,8 @@ def room(columns: int, rows: int) -> Found:
     Privacy: none before it is filled.
     """
     return (
-        np.zeros((columns, rows), dtype=np.int32),
-        np.zeros((columns, rows), dtype=np.int32),
-        np.zeros((columns, rows), dtype=np.bool_),
-        np.zeros(rows, dtype=np.bool_),
+        np.empty((columns, rows), dtype=np.int32),
+        np.empty((columns, rows), dtype=np.int32),
+        np.empty((columns, rows), dtype=np.bool_),
+        np.empty(rows, dtype=np.bool_),
     )
