@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import pytest
 from table_schemas import names_only
 from tests.peaks import STEADY, alone
 
+from margent.tables.address import read_address
+from margent.tables.database import connected
+from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 
 COLUMNS = ("a", "b", "c", "d")
@@ -82,18 +86,31 @@ def peak(table: str, rows: int) -> int:
     return done.peak // 2**20
 
 
-def test_a_long_text_of_many_rows_in_a_database_comes_a_few_rows_at_a_time(tmp_path: Path) -> None:
-    """65,536 rows of 32 KiB, which the file holds once a row group, are 2 GiB."""
+@pytest.mark.parametrize("listed", [(), ("e",)])
+def test_a_long_text_of_many_rows_in_a_database_comes_a_few_rows_at_a_time(
+    listed: tuple[str, ...], tmp_path: Path
+) -> None:
+    """65,536 rows of 32 KiB, which the file holds once a row group, are 2 GiB; also beside a short list of values."""
     with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
-        connection.execute("CREATE TABLE t AS SELECT repeat('F', 32768) AS x FROM range(65536)")
-        connection.execute("CREATE TABLE e AS SELECT x, 'M'::ENUM ('F', 'M') AS e FROM t LIMIT 70")
+        beside = ", 'M'::ENUM ('F', 'M') AS e" if listed else ""
+        connection.execute(f"CREATE TABLE t AS SELECT repeat('F', 32768) AS x{beside} FROM range(65536)")
     with_room = "\n".join(line for line in CHILD.splitlines() if "_MEMORY_MIB" not in line)
-    code = with_room.format(folder=str(Path(__file__).parent), columns=("x",))
+    code = with_room.format(folder=str(Path(__file__).parent), columns=("x", *listed))
     done = alone(code, f"duckdb:{tmp_path / 't.duckdb'}?table=t", allocators=STEADY)
     assert int(done.printed) == 65_536
     assert done.peak < 2**29
-    with open_table(f"duckdb:{tmp_path / 't.duckdb'}?table=e", names_only("e", "x")) as source:
-        assert [row for batch in source.batches() for row in batch["e"].to_pylist()] == ["M"] * 70
+
+
+def test_no_row_of_a_database_is_too_long_for_a_batch(tmp_path: Path) -> None:
+    """With offsets of 32 bits a batch of over two gigabytes of text is an error, after the charge."""
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'F' AS x, 'M'::ENUM ('F', 'M') AS e, 'b'::BLOB AS b")
+    with closing(connected(read_address(f"duckdb:{tmp_path / 't.duckdb'}?table=t"), ReadOptions())) as rows:
+        text, listed, content = rows.declared.types
+        assert (text, content) == (pa.string(), pa.binary())
+        assert rows.described(rows.columns).types == [pa.large_string(), listed, pa.large_binary()]
+    with open_table(f"duckdb:{tmp_path / 't.duckdb'}?table=t", names_only("b", "e", "x")) as source:
+        assert [batch.to_pylist() for batch in source.batches()] == [[{"b": "b", "e": "M", "x": "F"}]]
 
 
 WAYS = [as_parquet_of_one_row_group, as_folder, as_feather, as_csv, as_duckdb]

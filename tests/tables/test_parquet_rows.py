@@ -13,6 +13,7 @@ from table_schemas import names_only
 from tests.peaks import STEADY, alone
 
 from margent import Category, Schema
+from margent.errors import TableError
 from margent.machine import TEXT_BYTES
 from margent.schema.codec import Codec
 from margent.tables import parquet_rows
@@ -100,7 +101,9 @@ def test_every_row_comes_once_in_order_however_the_file_is_written(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With limits so small that dictionaries are kept, given up, and read again in the middle of a row group."""
-    table = pa.table(columns_of(seed))
+    # Beside "b.c" a column "b" of which a part has that path.
+    nested = {"b": pa.array([{"c": str(place % 5)} for place in range(900)])}
+    table = pa.table(columns_of(seed) | (nested if seed % 2 else {}))
     path = tmp_path / "t.parquet"
     pages = 2 ** (seed % 5 + 4)
     options = {"dictionary_pagesize_limit": 16 * pages, "data_page_size": pages, "write_batch_size": 8}
@@ -111,7 +114,7 @@ def test_every_row_comes_once_in_order_however_the_file_is_written(
     monkeypatch.setattr(parquet_rows, "block_rows", lambda columns: 64)
     wanted = ["n", "late", "b.c", "a", "j"]
     with pa.OSFile(str(path)) as source:
-        batches = list(parquet_batches(source, wanted, ["late"][: seed % 2]))
+        batches = list(parquet_batches(source, wanted, ([], ["late"], wanted)[seed // 2 % 3]))
         assert not source.closed
     for name in wanted:
         cells = [cell for batch in batches for cell in batch.column(name).to_pylist()]
@@ -156,3 +159,39 @@ def test_blocks_are_gathered_of_batches_of_one_form_each() -> None:
     blocks = list(gathered(batches))
     assert [block.num_rows for block in blocks] == [6, 3, 3]
     assert [cell for block in blocks for cell in block.column("x").to_pylist()] == text.to_pylist() * 4
+
+
+def test_dictionaries_that_are_none_are_given_up_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that grows only when the first was given up, behind rows without any value."""
+    table = pa.table({"a": [f"a{row}" for row in range(900)], "b": [None] * 200 + [f"b{row}" for row in range(700)]})
+    pq.write_table(table, tmp_path / "t.parquet", use_dictionary=False)
+    monkeypatch.setattr(parquet_rows, "BLOCK_ROWS", 20)
+    monkeypatch.setattr(parquet_rows, "block_rows", lambda columns: 64)
+    batches = list(parquet_batches(str(tmp_path / "t.parquet"), ["a", "b"], ["a", "b"]))
+    kept = [column for batch in batches for column in batch.columns if pa.types.is_dictionary(column.type)]
+    assert 0 < max(len(column.dictionary) for column in kept) <= 2 * 64
+    assert [row for batch in batches for row in batch.to_pylist()] == table.to_pylist()
+
+
+def test_one_long_text_does_not_part_a_table_into_crumbs(tmp_path: Path) -> None:
+    """All rows of its row group are read a few at a time, and put together again."""
+    texts = ["F" * 2**21, *(str(row) for row in range(50_000))]
+    path = plain_file(tmp_path / "t.parquet", pa.array(texts), dictionary_pagesize_limit=2**22)
+    with open_table(path, names_only("x")) as source:
+        batches = [batch.column("x").to_pylist() for batch in source.batches()]
+    assert [text for batch in batches for text in batch] == texts
+    assert len(batches) < 5
+
+
+def test_categories_that_arrow_cannot_read_back_are_refused_as_the_file_is_opened(tmp_path: Path) -> None:
+    """After the charge it would end the run."""
+    column = pa.array(["a", "b"] * 50).dictionary_encode()
+    options = {"use_dictionary": False, "column_encoding": {"x": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table({"x": column}), tmp_path / "t.parquet", **options)
+    with pytest.raises(TableError, match=r"column 'x' is declared as categories .*DELTA"):
+        open_table(tmp_path / "t.parquet", names_only("x"))
+    pq.write_table(pa.table({"x": column}), tmp_path / "plain.parquet", use_dictionary=False)
+    with open_table(tmp_path / "plain.parquet", names_only("x")) as source:
+        assert sum(batch.num_rows for batch in source.batches()) == 100

@@ -52,7 +52,7 @@ def used_only(column: Any) -> Any:
     Of a long table every block of rows comes with the dictionary of all of them, and what is done with a dictionary
     would be done anew for each block. Values that are equal, or null, stay as they are: apart.
 
-    Shapes: n cells -> n cells with a dictionary of at most n values, in the order in which cells first point to them.
+    Shapes: n cells -> n cells with a dictionary of at most n values.
     Privacy: private cells; changes their form only.
 
     >>> import pyarrow as pa

@@ -154,6 +154,8 @@ def _settle(connection: Any, scratch: str | None) -> None:
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         return
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    # Else a batch with more than two gigabytes of text is an error, which rows would decide.
+    connection.execute("SET GLOBAL arrow_large_buffer_size = true")
     connection.execute(f"SET GLOBAL memory_limit = '{_memory_mib(connection, scratch)}MiB'")
     if scratch is None:
         connection.execute(f"SET GLOBAL threads = {_THREADS}")
@@ -209,13 +211,13 @@ def _rows(session: _Session, address: Address) -> Rows:
 def _spelled_out(columns: Sequence[Column]) -> bool:
     """Whether rows may take any number of bytes: a text that many share is kept once, and given with each of them.
 
-    Lists of values (ENUM) come whole with every batch, so that batches with one had better be large.
+    Lists of values (ENUM) come whole with every batch, so that batches with a long one had better be large.
     """
     import pyarrow as pa
 
     kinds = [each.declared for each in columns]
-    texts = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
-    return any(kind in texts for kind in kinds) and not any(map(pa.types.is_dictionary, kinds))
+    long_lists = (pa.types.is_dictionary(kind) and kind.index_type != pa.uint8() for kind in kinds)
+    return any(kind in (pa.string(), pa.binary()) for kind in kinds) and not any(long_lists)
 
 
 def _table(session: _Session, name: Name) -> tuple[Name, bool]:
@@ -307,7 +309,8 @@ def _column(field: pa.Field, kind: str, nullable: bool) -> Column:
         return Column(field.name, text, declared, nullable)
     if kind.startswith(_AS_TEXT) and not pa.types.is_nested(field.type):
         return Column(field.name, text, pa.string(), nullable)
-    return Column(field.name, quoted(field.name), field.type, nullable)
+    wide = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+    return Column(field.name, quoted(field.name), wide.get(field.type, field.type), nullable)
 
 
 def _condition(session: _Session, where: str, kinds: dict[str, str]) -> str:

@@ -11,18 +11,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def gathered(batches: Iterable[pa.RecordBatch], most: int = BLOCK_ROWS) -> Iterator[pa.RecordBatch]:
     """The same rows in blocks as large as they may be: what is done a block at a time is done less often.
 
+    Shapes: at most ``most`` rows and `TEXT_BYTES` bytes a block, but for what was more when it came.
     Privacy: private rows; changes their cut only.
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        for start in range(0, batch.num_rows, BLOCK_ROWS):
-            part = batch.slice(start, BLOCK_ROWS)
+        for start in range(0, batch.num_rows, most):
+            part = batch.slice(start, most)
             # Within a file a column may be a dictionary in one batch, and none in the next.
-            full = rows + part.num_rows > BLOCK_ROWS or part.nbytes >= TEXT_BYTES
+            full = rows + part.num_rows > most or size + part.nbytes > TEXT_BYTES
             if rows and (full or part.schema != waiting[0].schema):
                 yield _joined(waiting)
                 waiting, rows, size = [], 0, 0

@@ -1,7 +1,8 @@
-"""Rows of Parquet files in batches of bounded size, however few bytes the file says them with.
+"""Rows of Parquet files in batches whose size follows the texts, however few bytes the file says them with.
 
 A file may say a long text once, in a dictionary, and point to it from millions of rows; its size tells nothing of what
-the rows take when they are spelled out. So a row group's dictionaries are looked at before it is read.
+the rows take when they are spelled out. So a row group's dictionaries are looked at before it is read. Of texts that
+are in no dictionary the average in their row group counts.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def parquet_batches(
     so are those of any column where they hold long texts. A column may be a dictionary in one batch and none in the
     next.
 
-    Shapes: the wanted columns, in any order and perhaps with others; `block_rows` rows at a time, or as many as keep a
-    column of texts below `TEXT_BYTES` bytes where those are long.
+    Shapes: the wanted columns, in any order and perhaps with others; at most `block_rows` rows at a time, fewer where
+    texts are long.
     Privacy: private rows.
     """
     import pyarrow.parquet as pq
@@ -55,11 +56,10 @@ def parquet_batches(
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a row group is read: columns whose dictionaries are kept, rows read at a time, and whether those are few."""
+    """How a row group is read: columns whose dictionaries are kept, and rows read at a time."""
 
     kept: frozenset[str]
     rows: int
-    few: bool
 
 
 @dataclass(eq=False)
@@ -88,30 +88,27 @@ class _Pass:
 
         Where the file gave a dictionary up, pyarrow makes one of all texts that come behind, to the group's end.
         """
-        done, many = 0, set[str]()
-        first: dict[str, int] = {}
-        for batch in self._read([group], plan):
-            yield batch
-            done += batch.num_rows
-            for name in plan.kept:
-                values = batch.column(name).dictionary
-                more = len(values) > first.setdefault(name, len(values)) > 0
-                if more and (len(values) > BLOCK_ROWS or values.nbytes > TEXT_BYTES):
-                    many.add(name)
-            if many:
-                break
-        self.spelled |= many
-        if many and done < self.header.row_group(group).num_rows:
-            for batch in self._read([group], self._plan(group)):
-                passed = min(done, batch.num_rows)
-                done -= passed
-                if passed < batch.num_rows:
-                    yield batch.slice(passed)
+        done = 0
+        while True:
+            many, first, passed = set[str](), dict[str, int](), done
+            for batch in self._read([group], plan):
+                skipped = min(passed, batch.num_rows)
+                passed -= skipped
+                if skipped < batch.num_rows:
+                    yield batch.slice(skipped)
+                    done += batch.num_rows - skipped
+                many = {name for name in plan.kept if _grew(batch.column(name).dictionary, first, name)}
+                if many:
+                    break
+            self.spelled |= many
+            if not many or done == self.header.row_group(group).num_rows:
+                return
+            plan = self._plan(group)
 
     def _read(self, groups: Sequence[int], plan: _Plan) -> Iterator[pa.RecordBatch]:
-        file = self._opened(plan.kept)
+        file, most = self._opened(plan.kept), block_rows(len(self.wanted))
         read = file.iter_batches(batch_size=plan.rows, row_groups=list(groups), columns=list(self.wanted))
-        yield from gathered(read) if plan.few else read  # a block at a time is done all that follows
+        yield from gathered(read, most) if plan.rows < most else read  # a block at a time is done all that follows
 
     def _opened(self, kept: frozenset[str]) -> Any:
         """The file as pyarrow reads it with some dictionaries kept; the source stays its giver's to close."""
@@ -122,7 +119,7 @@ class _Pass:
         self.files[kept] = pq.ParquetFile(
             self.source,
             metadata=self.header,
-            read_dictionary=list(kept),
+            read_dictionary=[self._texts[name] for name in kept],
             buffer_size=self.read_ahead,
             pre_buffer=False,
             # In nanoseconds, which is what pyarrow makes of 96 bits by itself, the year 9999 is a day of 1816.
@@ -141,8 +138,8 @@ class _Pass:
         widths += [chunk.total_uncompressed_size // max(chunk.num_values, 1) for chunk in chunks.values()]
         rows = min(block_rows(len(self.wanted)), max(TEXT_BYTES // max(*widths, 1), 1))
         # Nothing tells how long texts are that begin as others do.
-        few = any(_SHARED in chunk.encodings for chunk in chunks.values())
-        return _Plan(kept, min(rows, LEAST_ROWS) if few else rows, few)
+        shared = any(_SHARED in chunk.encodings for chunk in chunks.values())
+        return _Plan(kept, min(rows, LEAST_ROWS) if shared else rows)
 
     def _longest(self, group: int, names: frozenset[str]) -> dict[str, int]:
         """Bytes of the longest text in the dictionary of each column, found with one row: dictionaries come whole."""
@@ -169,7 +166,7 @@ class _Pass:
         kinds = self.header.schema.to_arrow_schema()
         texts = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
         named = {name for name in self.wanted if name in kinds.names and _stored(kinds.field(name).type) in texts}
-        return {column.path: place for place, column in enumerate(self._columns) if column.path in named}
+        return {column.path: place for place, column in enumerate(self._columns) if _is_own(column, named)}
 
     @cached_property
     def _columns(self) -> list[Any]:
@@ -180,7 +177,36 @@ class _Pass:
     def _fixed(self) -> int:
         """Bytes of the widest cell among columns whose cells are of one length."""
         fixed = [each for each in self._columns if each.physical_type == "FIXED_LEN_BYTE_ARRAY"]
-        return max((each.length or 0 for each in fixed if each.path in self.wanted), default=0)
+        return max((each.length or 0 for each in fixed if _is_own(each, self.wanted)), default=0)
+
+
+def unreadable_column(header: Any, declared: Any) -> str | None:
+    """A column whose declared type pyarrow reads with dictionaries alone, in an encoding of which it makes none.
+
+    Privacy: none: the footer.
+    """
+    import pyarrow as pa
+
+    listed = {each.name for each in declared if pa.types.is_dictionary(each.type)}
+    for place in range(header.num_columns if listed else 0):
+        if _is_own(header.schema.column(place), listed):
+            for group in range(header.num_row_groups):
+                if not _KEPT.issuperset(header.row_group(group).column(place).encodings):
+                    return str(header.schema.column(place).path)
+    return None
+
+
+def _is_own(column: Any, names: Collection[str]) -> bool:
+    """Whether it is one of the named columns of the table, and no part of one whose path is spelled as that name."""
+    return column.path in names and column.name == column.path
+
+
+def _grew(values: Any, first: dict[str, int], name: str) -> bool:
+    """Whether a dictionary has more values than when it was ``first`` seen with any, and too many or too long ones."""
+    if not len(values):
+        return False
+    more = len(values) > first.setdefault(name, len(values))
+    return more and bool(len(values) > BLOCK_ROWS or values.nbytes > TEXT_BYTES)
 
 
 def _stored(kind: Any) -> Any:

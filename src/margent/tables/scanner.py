@@ -171,9 +171,9 @@ def cell_bytes(
 
 
 def room(columns: int, rows: int) -> Found:
-    """Room for what `scan_records` finds.
+    """Room for what `scan_records` finds; what it holds before that is to be read by nobody.
 
-    Privacy: none before it is filled.
+    Privacy: private bytes of anything.
     """
     return (
         np.empty((columns, rows), dtype=np.int32),
