@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from margent import Budget, BudgetFile, TableSynthesizer
 from margent.counts.source import StreamedCounts
 from margent.errors import BudgetError, MargentError, UsageError
 from margent.privacy import budget_store
+from margent.resume.state import Spending
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.resume.interrupting import Cut
@@ -129,6 +131,34 @@ def test_of_two_fits_at_once_one_looks(table: Path, monkeypatch: pytest.MonkeyPa
     fitted.fit(table)
     assert len(refused) == len(looked) == 1
     assert "is being fitted" in str(refused[0])
+
+
+def test_of_two_fits_that_begin_together_one_looks(
+    table: Path, monkeypatch: pytest.MonkeyPatch, looks: list[BaseException | None]
+) -> None:
+    """The first waits for the second where it has settled that it may, and has not said so: the second never comes."""
+    fitted, refused, both = synthesizer(), list[BudgetError](), threading.Barrier(2)
+
+    def spending() -> Spending:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        return Spending()
+
+    def fit() -> None:
+        try:
+            fitted.fit(table)
+        except BudgetError as refusal:
+            refused.append(refusal)
+
+    monkeypatch.setattr("margent.table_synthesizer.Spending", spending)
+    threads = [threading.Thread(target=fit) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert both.broken
+    assert len(refused) == 1
+    assert looks
 
 
 def test_planted_bug_a_run_that_does_not_say_it_has_begun_is_caught(

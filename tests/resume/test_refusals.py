@@ -223,6 +223,24 @@ def test_a_state_in_which_nothing_began_is_removed_while_it_is_held(
     assert not RunState(scratch / ".OUT.state").exists
 
 
+def test_where_an_open_file_keeps_its_folder_an_empty_one_does_not_stay(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a network's disk, where the name of a removed file lasts as long as it is open."""
+
+    def remove(self: RunState) -> None:
+        (self.folder / FILE).unlink()
+
+    def reserve(*_: Any) -> None:
+        raise Cut
+
+    monkeypatch.setattr(RunState, "remove", remove)
+    monkeypatch.setattr(KeptRun, "reserve", reserve)
+    with pytest.raises(Cut):
+        made(write_csv(scratch / "t.csv", people_rows(30)), PEOPLE, scratch / "OUT", BUDGET, "mst", None)
+    assert not RunState(scratch / ".OUT.state").exists
+
+
 def edits(rng: np.random.Generator) -> list[tuple[str, str, Any]]:
     """Table, column and what is put there: another value, or what makes one of the document that was there."""
     deep = "[" * 100_000

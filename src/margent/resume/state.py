@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,6 +150,9 @@ def kept(
         journal.close()
         if not begun and os.name == "nt":  # where no open file can be removed
             state.remove()
+        elif not begun:  # a network's folder keeps a removed file for as long as it is open
+            with suppress(OSError):
+                state.folder.rmdir()
 
 
 class KeptRun:

@@ -1,7 +1,8 @@
-"""Whether a table is the one that a run began with, by fingerprints: nothing of it can be read off what lies on disk.
+"""Whether a table is the one that a run began with, by fingerprints of what is no part of its rows.
 
-A fingerprint is a hash with the salt of its state. Whoever has the state can try a guess at it, so the state is for
-its owner alone, and no fingerprint is shown or released.
+Names of files and when they were written to; the table, condition or query that was asked for. Sizes, and what stands
+behind ``key=`` in the names of folders, come from rows and are in no fingerprint. A fingerprint is a hash with the salt
+of its state. Whoever has the state can try a guess at it, so the state is for its owner alone, and none is shown.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def require_same_files(before: Mapping[str, Any], table: object) -> None:
 
     ``before``: the `marks_of` of then.
 
-    Privacy: none: names, sizes and times of files, none of them shown.
+    Privacy: none: names and times of files, none of them shown.
     Raises: TableError.
     """
     if before.get("files") != _fingerprint(str(before.get("salt")), _files(table)):
@@ -63,12 +64,12 @@ def require_same_files(before: Mapping[str, Any], table: object) -> None:
 
 
 def _files(table: object) -> list[Any]:
-    """Size and time of a file, and for those of a folder the names within it; empty where the table is no file."""
+    """Time of a file, and for those of a folder the names within it; empty where the table is no file."""
     if not isinstance(table, str | Path) or is_address(table) or spark_name(table) is not None:
         return []
     try:
         status = Path(table).stat()
-        return sorted(_listed(str(table))) if stat.S_ISDIR(status.st_mode) else [_written(status)]
+        return _named_apart(sorted(_listed(str(table)))) if stat.S_ISDIR(status.st_mode) else [status.st_mtime_ns]
     except (OSError, ValueError):
         pass
     # Outside the handler: the system's error names the file, whose folders' names may hold cells.
@@ -88,8 +89,8 @@ def _fingerprint(salt: str, facts: Any) -> str:
     return hashlib.blake2b(json.dumps([salt, facts]).encode(), digest_size=16).hexdigest()
 
 
-def _listed(folder: str, below: str = "") -> Iterator[list[Any]]:
-    """Name within the folder, size and time of each file that may be one of the table's (`margent.tables.folders`)."""
+def _listed(folder: str, below: str = "") -> Iterator[tuple[str, int]]:
+    """Name within the folder and time of each file that may be one of the table's (`margent.tables.folders`)."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name[0] in "._":
@@ -98,8 +99,19 @@ def _listed(folder: str, below: str = "") -> Iterator[list[Any]]:
             if entry.is_dir(follow_symlinks=False):
                 yield from _listed(entry.path, f"{name}/")
             elif kind_by_suffix(entry.name) is not None:
-                yield [name, *_written(entry.stat())]
+                yield name, entry.stat().st_mtime_ns
 
 
-def _written(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
+def _named_apart(files: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The files with numbers for the names of folders that hold cells (``key=value``): another folder, another number.
+
+    >>> _named_apart([("day=mon/a.csv", 5), ("day=sun/a.csv", 6)])
+    [('day=0/a.csv', 5), ('day=1/a.csv', 6)]
+    """
+    valued = sorted({part for name, _ in files for part in name.split("/")[:-1] if "=" in part})
+    numbers = {part: f"{part.partition('=')[0]}={number}" for number, part in enumerate(valued)}
+    named = []
+    for name, written in files:
+        *folders, last = name.split("/")
+        named.append(("/".join([*(numbers.get(part, part) for part in folders), last]), written))
+    return named
