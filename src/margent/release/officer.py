@@ -184,8 +184,8 @@ def _questions(transcript: Transcript, budget: Budget, part: bool) -> list[tuple
         + _bought(transcript),
         "cells": "Out of bounds: counted in the nearest bin. Missing: a value of its own. Malformed or unlisted: "
         "counted where the schema says, else as missing; in a column that has no missing cells, as a value that no row "
-        "is written with. None can stop a run or change its shape"
-        + (", unless the query itself fails on a row." if transcript.from_query else "."),
+        "is written with. None can stop a run or change its shape, unless a query, or a column that a database "
+        "computes as it is read, fails on it.",
         "utility": (
             "Not on release.html: the table holds only some of the records, and the noisy answers tell of all"
             if part

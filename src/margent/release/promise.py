@@ -92,8 +92,8 @@ def what_epsilon_means(unit: Unit, budget: Budget) -> str:
     more = (
         "No release lets them change more"
         if chance == 0
-        else f"For {fixed} beforehand, a release that lets them change more is made with a probability of at most "
-        f"{chance_words(chance)}"
+        else f"For {fixed} beforehand, a release that lets them change more is made, by their own reckoning, with a "
+        f"probability of at most {chance_words(chance)}"
     )
     added = "" if budget.delta == 0 else f", and {number(budget.delta)} more,"
     instead = "said something else" if budget.relation == "replace" else "not been in the table"
