@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,6 @@ from table_schemas import names_only
 from tests.peaks import STEADY, alone
 
 from margent import Category, Schema
-from margent.errors import TableError
 from margent.machine import TEXT_BYTES
 from margent.schema.codec import Codec
 from margent.tables import parquet_rows
@@ -185,13 +186,14 @@ def test_one_long_text_does_not_part_a_table_into_crumbs(tmp_path: Path) -> None
     assert len(batches) < 5
 
 
-def test_categories_that_arrow_cannot_read_back_are_refused_as_the_file_is_opened(tmp_path: Path) -> None:
-    """After the charge it would end the run."""
-    column = pa.array(["a", "b"] * 50).dictionary_encode()
-    options = {"use_dictionary": False, "column_encoding": {"x": "DELTA_BYTE_ARRAY"}}
-    pq.write_table(pa.table({"x": column}), tmp_path / "t.parquet", **options)
-    with pytest.raises(TableError, match=r"column 'x' is declared as categories .*DELTA"):
-        open_table(tmp_path / "t.parquet", names_only("x"))
-    pq.write_table(pa.table({"x": column}), tmp_path / "plain.parquet", use_dictionary=False)
-    with open_table(tmp_path / "plain.parquet", names_only("x")) as source:
-        assert sum(batch.num_rows for batch in source.batches()) == 100
+def test_a_column_whose_description_is_damaged_is_refused_and_ends_no_process(tmp_path: Path) -> None:
+    """Arrow counts the levels of a column against its description; what finds them wrong must be able to say so."""
+    whole = plain_file(tmp_path / "t.parquet", pa.array(["F", None] * 30)).read_bytes()
+    # In the footer's schema: bytes of any length, that may be missing, called "x"; as if none could be missing.
+    optional, required = b"\x15\x0c\x25\x02\x18\x01x", b"\x15\x0c\x25\x00\x18\x01x"
+    assert whole.count(optional) == 1
+    (tmp_path / "t.parquet").write_bytes(whole.replace(optional, required))
+    code = [sys.executable, "-c", READ.format(folder=str(Path(__file__).parent)), str(tmp_path / "t.parquet")]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "TableError" in done.stderr

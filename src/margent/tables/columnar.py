@@ -10,7 +10,7 @@ from margent.errors import TableError
 from margent.tables.arrow_file import arrow_file
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
-from margent.tables.parquet_rows import parquet_batches, unreadable_column
+from margent.tables.parquet_rows import parquet_batches
 from margent.tables.snapshot import Snapshot
 from margent.tables.sound import sound
 
@@ -49,7 +49,7 @@ def declared_types(path: Path, kind: str, shown: str | None = None) -> Any:
     called = str(path) if shown is None else shown
     path.open("rb").close()  # what keeps a file from being opened at all is said in the system's words
     try:
-        declared = _parquet_schema(path, called) if kind == "parquet" else _ipc_schema(path, called)
+        declared = _parquet_schema(path) if kind == "parquet" else _ipc_schema(path, called)
         _ = declared.names  # names that are no UTF-8 are found here, not where they are first used
     except TableError:
         raise
@@ -85,15 +85,10 @@ def columnar_batches(
         yield from _ipc_batches(path, wanted)
 
 
-def _parquet_schema(path: Path, called: str) -> Any:
+def _parquet_schema(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     with arrow_file(path) as source, pq.ParquetFile(source) as file:
-        if (name := unreadable_column(file.metadata, file.schema_arrow)) is not None:
-            raise TableError(
-                f"{called}: column {name!r} is declared as categories and stored in an encoding (DELTA) from which "
-                "Arrow reads none: write the file with that column plain or in dictionary encoding"
-            )
         return file.schema_arrow
 
 

@@ -129,7 +129,7 @@ class _Pass:
         return self.files[kept]
 
     def _plan(self, group: int) -> _Plan:
-        chunks = {name: self.header.row_group(group).column(place) for name, place in self._texts.items()}
+        chunks = self._chunks(group)
         kept = frozenset(name for name, chunk in chunks.items() if _KEPT.issuperset(chunk.encodings))
         longest = self._longest(group, kept)
         long = {name for name, length in longest.items() if length > _LONG}
@@ -141,6 +141,19 @@ class _Pass:
         shared = any(_SHARED in chunk.encodings for chunk in chunks.values())
         return _Plan(kept, min(rows, LEAST_ROWS) if shared else rows)
 
+    def _chunks(self, group: int) -> dict[str, Any]:
+        """What the file says of each column of texts in a row group; nothing of one without rows.
+
+        Of a damaged column pyarrow's descriptions end the whole process, and its reader raises: the reader comes first.
+        """
+        if not self._texts or self._first_row(group, frozenset(), self._texts) is None:
+            return {}
+        return {name: self.header.row_group(group).column(place) for name, place in self._texts.items()}
+
+    def _first_row(self, group: int, kept: frozenset[str], names: Collection[str]) -> Any:
+        file = self._opened(kept)
+        return next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names)), None)
+
     def _longest(self, group: int, names: frozenset[str]) -> dict[str, int]:
         """Bytes of the longest text in the dictionary of each column, found with one row: dictionaries come whole."""
         import pyarrow as pa
@@ -148,8 +161,7 @@ class _Pass:
 
         if not names:
             return {}
-        file = self._opened(names)
-        batch = next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names)), None)
+        batch = self._first_row(group, names, names)
         if batch is None:
             return {}
         found = {}
@@ -178,22 +190,6 @@ class _Pass:
         """Bytes of the widest cell among columns whose cells are of one length."""
         fixed = [each for each in self._columns if each.physical_type == "FIXED_LEN_BYTE_ARRAY"]
         return max((each.length or 0 for each in fixed if _is_own(each, self.wanted)), default=0)
-
-
-def unreadable_column(header: Any, declared: Any) -> str | None:
-    """A column whose declared type pyarrow reads with dictionaries alone, in an encoding of which it makes none.
-
-    Privacy: none: the footer.
-    """
-    import pyarrow as pa
-
-    listed = {each.name for each in declared if pa.types.is_dictionary(each.type)}
-    for place in range(header.num_columns if listed else 0):
-        if _is_own(header.schema.column(place), listed):
-            for group in range(header.num_row_groups):
-                if not _KEPT.issuperset(header.row_group(group).column(place).encodings):
-                    return str(header.schema.column(place).path)
-    return None
 
 
 def _is_own(column: Any, names: Collection[str]) -> bool:
