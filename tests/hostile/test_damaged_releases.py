@@ -164,7 +164,7 @@ def test_types_of_a_release_are_followed_or_refused(damage: Any, scratch: Path) 
         shutil.rmtree(drawn.save(scratch / "again", file_format="parquet"))
 
     how = retyped if damage == "types" else damage
-    tried("types", original, attempt, rounds(60, 5000), MargentError, how)
+    tried("types", original, attempt, rounds(60, 1000), MargentError, how)
 
 
 FILES = [TRANSCRIPT, ANSWERS, SUMMARY]
