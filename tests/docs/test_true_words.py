@@ -74,6 +74,10 @@ def said_by(module: Path) -> Iterator[str]:
 def texts() -> dict[str, list[str]]:
     """All that readers are told, by where it stands."""
     pages = [ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md")]
+    # The site's copies of other pages: proofs, and the changelog, which says what had been false.
+    pages = [
+        page for page in pages if page.relative_to(ROOT).parts[:2] not in (("docs", "proofs"), ("docs", "project"))
+    ]
     pages += (ROOT / "src" / "margent").rglob("*.html")
     found = {path.relative_to(ROOT).as_posix(): [path.read_text()] for path in pages if "_build" not in path.parts}
     for words, command in COMMANDS.items():

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from margent.errors import BudgetError, UsageError
 from margent.privacy.budget import Budget
@@ -16,12 +16,25 @@ from margent.schema.fields import Schema
 from margent.schema.write import schema_to_json
 from margent.settings import Settings
 from margent.tables.options import ReadOptions
-from margent.tables.source import TableSource
 from margent.version import VERSION
 
 MOST_TOLD = 30
 """Differences that a message lists."""
 _LONGEST = 60
+
+
+class Selected(Protocol):
+    """Whether the rows of a table are those of a query, or were chosen by a condition."""
+
+    @property
+    def from_query(self) -> bool:
+        """A query's, a view's or those that row-level security shows."""
+        ...
+
+    @property
+    def filtered(self) -> bool:
+        """Chosen by a condition."""
+        ...
 
 
 def facts_of(
@@ -31,7 +44,7 @@ def facts_of(
     settings: Settings,
     read: ReadOptions,
     data_set: str | None,
-    source: TableSource,
+    source: Selected,
 ) -> dict[str, Any]:
     """All that decides which questions a run asks and what they mean; rows, seed and format only shape the table.
 
