@@ -34,6 +34,17 @@ class UsageError(MargentError):
     exit_code = 2
 
 
+def on_one_line(name: str) -> str:
+    """A name that somebody else chose, in quotes with escapes where it could begin a line of its own, or shows nothing.
+
+    Privacy: none: names are public.
+
+    >>> print(on_one_line("age"), on_one_line("all is well\\nage"))
+    age 'all is well\\nage'
+    """
+    return name if name.isprintable() else repr(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong with a schema: where (a JSON pointer, or a column's name) and what, with the next step."""
@@ -42,9 +53,7 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        # Where a column's name stands in for a pointer, it must not begin a line of its own.
-        place = self.pointer if self.pointer.isprintable() else repr(self.pointer)
-        return f"{place or '/'}: {self.message}"
+        return f"{on_one_line(self.pointer) or '/'}: {self.message}"  # a column's name may stand in for a pointer
 
 
 MOST_SHOWN = 100

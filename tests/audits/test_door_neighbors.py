@@ -96,15 +96,17 @@ def told_apart(pairs: int, folder: Path, seed: int) -> list[tuple[int, int, int]
     return found
 
 
+def odd_unit(rng: np.random.Generator, schema: Schema, name: str) -> list[list[str]]:
+    """An odd record, or the odd records of a person with a new name."""
+    if schema.unit == "row":
+        return [drawn_row(rng, schema, odd=True)]
+    return [[name, *drawn_row(rng, schema, odd=True)[1:]] for _ in range(int(rng.integers(1, 6)))]
+
+
 def family(rng: np.random.Generator, schema: Schema) -> list[list[list[str]]]:
     """A table of up to a dozen rows with every choice of the odd units: at each place those of its number's bits."""
     rows = [drawn_row(rng, schema, odd=rng.random() < 0.3) for _ in range(int(rng.integers(0, 13)))]
-    units = [[drawn_row(rng, schema, odd=True)] for _ in range(ODD_UNITS)]
-    if schema.unit != "row":
-        units = [
-            [[f"new {name}", *drawn_row(rng, schema, odd=True)[1:]] for _ in range(int(rng.integers(1, 6)))]
-            for name in range(ODD_UNITS)
-        ]
+    units = [odd_unit(rng, schema, f"new {number}") for number in range(ODD_UNITS)]
     places = sorted(int(rng.integers(0, len(rows) + 1)) for _ in units)
     tables = []
     for chosen in range(2**ODD_UNITS):

@@ -197,6 +197,20 @@ def test_a_link_to_a_state_is_refused_with_the_next_step(interrupted: Interrupte
         Journal.opened(link)
 
 
+def cut_off_before_it_began(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, remove: Callable[[RunState], None], fault: type[BaseException]
+) -> None:
+    """A run that ends as it is to reserve its budget, and removes its state by ``remove``."""
+
+    def reserve(*_: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr(RunState, "remove", remove)
+    monkeypatch.setattr(KeptRun, "reserve", reserve)
+    with pytest.raises(fault):
+        made(write_csv(folder / "t.csv", people_rows(30)), PEOPLE, folder / "OUT", BUDGET, "mst", None)
+
+
 @pytest.mark.parametrize("fault", [Cut, UsageError])
 def test_a_state_in_which_nothing_began_is_removed_while_it_is_held(
     scratch: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
@@ -212,13 +226,7 @@ def test_a_state_in_which_nothing_began_is_removed_while_it_is_held(
             tried.append(False)
         genuine(self)
 
-    def reserve(*_: Any) -> None:
-        raise fault
-
-    monkeypatch.setattr(RunState, "remove", remove)
-    monkeypatch.setattr(KeptRun, "reserve", reserve)
-    with pytest.raises(fault):
-        made(write_csv(scratch / "t.csv", people_rows(30)), PEOPLE, scratch / "OUT", BUDGET, "mst", None)
+    cut_off_before_it_began(scratch, monkeypatch, remove, fault)
     assert tried == [False]
     assert not RunState(scratch / ".OUT.state").exists
 
@@ -231,13 +239,7 @@ def test_where_an_open_file_keeps_its_folder_an_empty_one_does_not_stay(
     def remove(self: RunState) -> None:
         (self.folder / FILE).unlink()
 
-    def reserve(*_: Any) -> None:
-        raise Cut
-
-    monkeypatch.setattr(RunState, "remove", remove)
-    monkeypatch.setattr(KeptRun, "reserve", reserve)
-    with pytest.raises(Cut):
-        made(write_csv(scratch / "t.csv", people_rows(30)), PEOPLE, scratch / "OUT", BUDGET, "mst", None)
+    cut_off_before_it_began(scratch, monkeypatch, remove, Cut)
     assert not RunState(scratch / ".OUT.state").exists
 
 

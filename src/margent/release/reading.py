@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from margent.errors import BudgetError, TranscriptError, UsageError
+from margent.errors import BudgetError, TranscriptError, UsageError, on_one_line
 from margent.privacy.budget import Budget
 from margent.privacy.ledger import require_paid
 from margent.release.files import read_json
@@ -132,8 +132,7 @@ def require_publishable(folder: Path) -> None:
     Raises: TranscriptError naming the file and the next step.
     """
     if found := internal_files(folder):
-        name = str(found[0])
         raise TranscriptError(
-            f"{name if name.isprintable() else repr(name)}: is INTERNAL, made from real rows, and must not lie in a "
-            "release, which may be published whole; move it out, and make sure that nobody was given the folder with it"
+            f"{on_one_line(str(found[0]))}: is INTERNAL, made from real rows, and must not lie in a release, which may "
+            "be published whole; move it out, and make sure that nobody was given the folder with it"
         )

@@ -8,7 +8,7 @@ import io
 import re
 from pathlib import Path, PurePosixPath
 
-from margent.errors import SchemaError
+from margent.errors import SchemaError, on_one_line
 from margent.schema.parts import MAX_CODES, CodeFile, FieldType, ListedValue, Spelling
 from margent.schema.positions import declared_scalar
 from margent.schema.strict_json import Members, load_bytes
@@ -68,9 +68,9 @@ def _file_content(name: str, members: Members, folder: Path | None) -> bytes | N
             return None
         return load_bytes(path, _MAX_BYTES)
     except SchemaError as error:
-        members.fault("file", f"{_shown(name)}: {error.faults[0].message}")
+        members.fault("file", f"{on_one_line(name)}: {error.faults[0].message}")
     except (OSError, RuntimeError):
-        members.fault("file", f"{_shown(name)}: cannot be read")
+        members.fault("file", f"{on_one_line(name)}: cannot be read")
     return None
 
 
@@ -104,7 +104,3 @@ def _values(content: bytes, kind: FieldType, members: Members) -> tuple[ListedVa
     else:
         return tuple(listed)
     return None
-
-
-def _shown(name: str) -> str:
-    return name if name.isprintable() else repr(name)

@@ -29,7 +29,8 @@ def runs_spelled(column: Any, plain: Callable[[Any], Any]) -> Any:
 
     found, runs = run_values(column)
     values, places = plain(found), pa.array(runs)
-    if pa.types.is_dictionary(values.type) or not _is_text(values.type):
+    kind = values.type
+    if not is_text_of_any_length(kind) and not pa.types.is_fixed_size_binary(kind):
         return values.take(places)
     return pa.DictionaryArray.from_arrays(places, values)
 
@@ -79,7 +80,7 @@ def _taken(values: Any, places: Any) -> Any:
     if pa.types.is_run_end_encoded(kind):
         ends = values.run_ends.to_numpy(zero_copy_only=True)
         return _taken(values.values, np.searchsorted(ends, places.astype(np.int64) + values.offset, side="right"))
-    if kind in (pa.string_view(), pa.binary_view()):
+    if is_view(kind):
         return views_taken(values, places)
     return values.take(pa.array(places))
 
@@ -115,8 +116,21 @@ def _views(column: Any) -> NDArray[np.void]:
     return np.frombuffer(column.buffers()[1], _VIEW, offset=column.offset * _VIEW.itemsize, count=len(column))
 
 
-def _is_text(kind: Any) -> bool:
+def is_text_of_any_length(kind: Any) -> bool:
+    """Whether cells are text or bytes that lie one after the other, each with a length of its own.
+
+    Privacy: none: a type.
+    """
     import pyarrow as pa
 
-    texts = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
-    return kind in texts or bool(pa.types.is_fixed_size_binary(kind))
+    return kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def is_view(kind: Any) -> bool:
+    """Whether cells are views: text or bytes, each with where its letters are, which others may share.
+
+    Privacy: none: a type.
+    """
+    import pyarrow as pa
+
+    return kind in (pa.string_view(), pa.binary_view())

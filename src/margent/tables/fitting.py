@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margent.machine import TEXT_BYTES
-from margent.schema.encodings import run_values, used_only, view_lengths
+from margent.schema.container import stored_type
+from margent.schema.encodings import is_text_of_any_length, is_view, run_values, used_only, view_lengths
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ def plain_bytes(column: Any) -> int:
     import pyarrow as pa
 
     kind = column.type
-    if not _has_views(kind):
+    if not is_view(stored_type(kind)):
         return 0
     if isinstance(kind, pa.BaseExtensionType):
         return plain_bytes(column.storage)
@@ -60,18 +61,7 @@ def spelled_bytes(column: Any) -> int:
     kind, places = column.type.value_type, column.indices.drop_null()
     if pa.types.is_fixed_size_binary(kind):
         return int(kind.byte_width) * len(column)
-    if kind not in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+    if not is_text_of_any_length(kind):
         return 0
     lengths = pc.fill_null(pc.binary_length(column.dictionary), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     return int(lengths[places.to_numpy()].sum())
-
-
-def _has_views(kind: Any) -> bool:
-    """Whether a type's values are views, however they are wrapped."""
-    import pyarrow as pa
-
-    if isinstance(kind, pa.BaseExtensionType):
-        return _has_views(kind.storage_type)
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        return _has_views(kind.value_type)
-    return kind in (pa.string_view(), pa.binary_view())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
-from margent.errors import Fault, SchemaError, TableError
+from margent.errors import Fault, SchemaError, TableError, on_one_line
 from margent.tables.columnar import columnar_batches, declared_types, listed_columns
 from margent.tables.header import check_columns
 from margent.tables.opened import OpenTable
@@ -181,8 +181,7 @@ def _part(root: Path, path: Path) -> Part:
     pairs = [folder.partition("=") for folder in folders]
     keys = tuple((_key(key), _value(value)) for key, equals, value in pairs if equals)
     shown = [f"{_key(key)}=*" if equals else key for key, equals, _ in pairs]
-    told = "/".join([*shown, name])
-    return Part(path, told if told.isprintable() else repr(told), keys)
+    return Part(path, on_one_line("/".join([*shown, name])), keys)
 
 
 def _key(text: str) -> str:

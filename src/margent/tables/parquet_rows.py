@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from margent.machine import BLOCK_ROWS, LEAST_ROWS, TEXT_BYTES, block_rows
+from margent.schema.encodings import is_text_of_any_length, is_view
 from margent.tables.gathering import gathered
 from margent.tables.sound import sound
 
@@ -173,11 +174,9 @@ class _Pass:
     @cached_property
     def _texts(self) -> dict[str, int]:
         """The wanted columns of text or bytes of any length, with their places among the file's columns."""
-        import pyarrow as pa
-
-        kinds = self.header.schema.to_arrow_schema()
-        texts = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
-        named = {name for name in self.wanted if name in kinds.names and _stored(kinds.field(name).type) in texts}
+        declared = self.header.schema.to_arrow_schema()
+        kinds = {name: _stored(declared.field(name).type) for name in self.wanted if name in declared.names}
+        named = {name for name, kind in kinds.items() if is_text_of_any_length(kind) or is_view(kind)}
         return {column.path: place for place, column in enumerate(self._columns) if _is_own(column, named)}
 
     @cached_property

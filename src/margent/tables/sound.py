@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from margent.schema.encodings import is_view
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -49,7 +51,7 @@ def _letters(kind: Any) -> Any:
         return pa.binary()
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         return pa.large_binary()
-    return pa.binary_view() if kind in (pa.string_view(), pa.binary_view()) else None
+    return pa.binary_view() if is_view(kind) else None
 
 
 def _require_places(column: Any) -> None:

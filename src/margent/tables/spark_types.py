@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from margent.errors import TableError
+from margent.schema.encodings import is_text_of_any_length, is_view
 
 
 def is_plain(kind: Any) -> bool:
@@ -69,5 +70,4 @@ def _becomes(declared: Any, given: Any) -> bool:
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
-    texts = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
-    return kind in texts or bool(pa.types.is_fixed_size_binary(kind))
+    return is_text_of_any_length(kind) or is_view(kind) or bool(pa.types.is_fixed_size_binary(kind))
