@@ -18,6 +18,7 @@ from margent import Category, Schema
 from margent.machine import TEXT_BYTES
 from margent.schema.codec import Codec
 from margent.tables import parquet_rows
+from margent.tables.arrow_file import arrow_file
 from margent.tables.gathering import gathered
 from margent.tables.parquet_rows import parquet_batches
 from margent.tables.source import open_table
@@ -170,7 +171,8 @@ def test_dictionaries_that_are_none_are_given_up_one_after_the_other(
     pq.write_table(table, tmp_path / "t.parquet", use_dictionary=False)
     monkeypatch.setattr(parquet_rows, "BLOCK_ROWS", 20)
     monkeypatch.setattr(parquet_rows, "block_rows", lambda columns: 64)
-    batches = list(parquet_batches(str(tmp_path / "t.parquet"), ["a", "b"], ["a", "b"]))
+    with arrow_file(tmp_path / "t.parquet") as source:
+        batches = list(parquet_batches(source, ["a", "b"], ["a", "b"]))
     kept = [column for batch in batches for column in batch.columns if pa.types.is_dictionary(column.type)]
     assert 0 < max(len(column.dictionary) for column in kept) <= 2 * 64
     assert [row for batch in batches for row in batch.to_pylist()] == table.to_pylist()

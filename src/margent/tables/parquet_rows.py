@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 from margent.machine import BLOCK_ROWS, LEAST_ROWS, TEXT_BYTES, block_rows
 from margent.schema.encodings import is_text_of_any_length, is_view
 from margent.tables.gathering import gathered
+from margent.tables.parquet_pages import require_whole_pages
 from margent.tables.sound import sound
 
 if TYPE_CHECKING:
@@ -77,12 +78,17 @@ class _Pass:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows. Row groups that keep no dictionary are read together: batches go on from one to the next."""
-        planned = ((group, self._plan(group)) for group in range(self.header.num_row_groups))
+        planned = ((group, self._plan(group)) for group in self._groups())
         for (plan, alone), groups in groupby(planned, lambda each: (each[1], each[0] if each[1].kept else None)):
             if alone is None:
                 yield from self._read([group for group, _ in groups], plan)
             else:
                 yield from self._of_group(alone, plan)
+
+    def _groups(self) -> Iterator[int]:
+        for group in range(self.header.num_row_groups):
+            require_whole_pages(self.source, self.header, group, self.wanted, self._places)
+            yield group
 
     def _of_group(self, group: int, plan: _Plan) -> Iterator[pa.RecordBatch]:
         """The rows of one row group whose dictionaries are kept, until one of those turns out to be none.
@@ -130,7 +136,8 @@ class _Pass:
         return self.files[kept]
 
     def _plan(self, group: int) -> _Plan:
-        chunks = self._chunks(group)
+        described = self.header.row_group(group)
+        chunks = {name: described.column(place) for name, place in self._texts.items()}
         kept = frozenset(name for name, chunk in chunks.items() if _KEPT.issuperset(chunk.encodings))
         longest = self._longest(group, kept)
         long = {name for name, length in longest.items() if length > _LONG}
@@ -142,19 +149,6 @@ class _Pass:
         shared = any(_SHARED in chunk.encodings for chunk in chunks.values())
         return _Plan(kept, min(rows, LEAST_ROWS) if shared else rows)
 
-    def _chunks(self, group: int) -> dict[str, Any]:
-        """What the file says of each column of texts in a row group; nothing of one without rows.
-
-        Of a damaged column pyarrow's descriptions end the whole process, and its reader raises: the reader comes first.
-        """
-        if not self._texts or self._first_row(group, frozenset(), self._texts) is None:
-            return {}
-        return {name: self.header.row_group(group).column(place) for name, place in self._texts.items()}
-
-    def _first_row(self, group: int, kept: frozenset[str], names: Collection[str]) -> Any:
-        file = self._opened(kept)
-        return next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names)), None)
-
     def _longest(self, group: int, names: frozenset[str]) -> dict[str, int]:
         """Bytes of the longest text in the dictionary of each column, found with one row: dictionaries come whole."""
         import pyarrow as pa
@@ -162,7 +156,8 @@ class _Pass:
 
         if not names:
             return {}
-        batch = self._first_row(group, names, names)
+        file = self._opened(names)
+        batch = next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names)), None)
         if batch is None:
             return {}
         found = {}
@@ -170,6 +165,13 @@ class _Pass:
             lengths = pc.binary_length(batch.column(name).dictionary.view(pa.binary()))
             found[name] = pc.max(lengths).as_py() or 0
         return found
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """The places of all columns that pyarrow reads for the wanted names: of any whose path begins with one."""
+        wanted = frozenset(self.wanted)
+        paths = [accumulate(column.path.split("."), "{}.{}".format) for column in self._columns]
+        return [place for place, path in enumerate(paths) if not wanted.isdisjoint(path)]
 
     @cached_property
     def _texts(self) -> dict[str, int]:
