@@ -60,17 +60,23 @@ def gaussian_delta(epsilon: arb, cost: arb) -> arb:
 
 
 def zcdp_epsilon(rho: arb, delta: arb) -> arb:
-    """The infimum over x > 0 of (1 + x) rho + (ln(1/delta) - ln(1 + x))/x - ln(1 + 1/x), by bisection."""
+    """The infimum over x > 0 of (1 + x) rho + (ln(1/delta) - ln(1 + x))/x - ln(1 + 1/x), enclosed.
+
+    The derivative has the sign of rho x^2 + ln(1 + x) - ln(1/delta), which rises. Newton's method finds where it
+    vanishes, and its signs on both sides are then decided, so that the minimum lies between them.
+    """
     goal = -delta.log()
-    low, high = arb(2) ** -60, (goal / rho).sqrt() + 1
-    for _ in range(400):
-        middle = ((low + high) / 2).mid()
-        if rho * middle**2 + (1 + middle).log() < goal:
-            low = middle
-        else:
-            high = middle
-    best = (1 + high) * rho + (goal - (1 + high).log()) / high - (1 + 1 / high).log()
-    return best.max(arb(0))
+    x = (goal / rho).sqrt().min(1 / delta).mid()
+    for _ in range(100):
+        log1p = (1 + x).log()
+        step = ((rho * x**2 + log1p - goal) / (2 * rho * x + 1 / (1 + x))).mid()
+        x = (x - step if step < x else x / 2).mid()
+        if abs(step) < x * arb(2) ** (-BITS // 2 - 20):
+            break
+    low, high = x * (1 - arb(2) ** (60 - BITS)), x * (1 + arb(2) ** (60 - BITS))
+    assert rho * low**2 + (1 + low).log() < goal < rho * high**2 + (1 + high).log()
+    best = low.union(high)
+    return ((1 + best) * rho + (goal - (1 + best).log()) / best - (1 + 1 / best).log()).max(arb(0))
 
 
 def random_pairs(count: int, seed: int) -> list[tuple[Fraction, Fraction]]:

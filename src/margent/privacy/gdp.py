@@ -16,6 +16,8 @@ slack, whichever scales were used.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -32,6 +34,10 @@ VERIFIED_UP_TO = Fraction(4096)
 # Below this B every stated epsilon is under 1e-22; smaller ones are stated as if they were this large.
 _LEAST_SPENT = Fraction(1, 2**160)
 _MOST_SPENT = Fraction(10**6)
+
+# Where epsilon >= 0, delta(epsilon) >= 1 - 2 Q(c) at epsilon/mu - mu/2 = -c < 0, and 1 - 2 Q(.13) > .1: no statement
+# lies there.
+_MOST_BELOW = 0.13
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,30 @@ def _hockey_stick(epsilon: Real, mu: Real) -> tuple[Real, Real]:
     return normal.upper_tail(middle - mu / 2) - last, last
 
 
+def _log_delta(epsilon: float, mu: float) -> float:
+    """ln delta(epsilon) of a mu-GDP mechanism in floats, where epsilon/mu - mu/2 > -1: a start for root finding.
+
+    With R = Q/density, the density's identity e^epsilon density(b) = density(a) makes it density(a) (R(a) - R(b)).
+    """
+    middle = epsilon / mu
+    least = middle - mu / 2
+    if mu > 0.01:
+        fall = normal.mills_ratio(least) - normal.mills_ratio(middle + mu / 2)
+    else:  # two terms of the series about the middle, from R' = x R - 1
+        ratio = normal.mills_ratio(middle)
+        slope = middle * ratio - 1
+        fall = -mu * (slope + mu**2 / 24 * (2 * slope + middle * (ratio + middle * slope)))
+    return math.log(fall / math.sqrt(2 * math.pi)) - least**2 / 2
+
+
+def _crossing(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where ``rising`` crosses zero between ``low`` and ``high``, to about a float's precision: by bisection."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return high
+
+
 @lru_cache(maxsize=8192, typed=True)
 def squared_price(scale_squared: Fraction) -> Fraction:
     """g(s)^2, rounded up: what a shift by one costs under N_Z(0, s^2), as mu^2.
@@ -177,20 +207,19 @@ def _total(epsilon: Fraction, delta: Fraction) -> Fraction:
     kept_delta = real(delta * (1 - ETA))
     goal = mp.log(kept_delta)
 
-    def excess(log_b: Real) -> tuple[Real, Real]:
-        mu = mp.sqrt(2 * mp.exp(log_b))
+    def excess(mu: Real) -> tuple[Real, Real]:
         found, _ = _hockey_stick(kept_epsilon, mu)
         density = mp.exp(-((kept_epsilon / mu - mu / 2) ** 2) / 2) / mp.sqrt(2 * mp.pi)
-        return mp.log(found) - goal, density * mu / 2 / found
+        return mp.log(found) - goal, density / found
 
+    rough = float(kept_epsilon)
     # epsilon = rho + 2 sqrt(rho ln(1/delta)) holds for every rho-zCDP mechanism, hence for this one.
-    low = 2 * mp.log(kept_epsilon / (mp.sqrt(kept_epsilon - goal) + mp.sqrt(-goal)))
-    high = low + 1
-    while excess(high)[0] < 0:
-        low, high = high, high + 1
-    found = mp.exp(normal.root(excess, low, high))
+    low = math.sqrt(2) * rough / (math.sqrt(rough - float(goal)) + math.sqrt(-float(goal)))
+    high = math.sqrt(2 * rough) + 2 * _MOST_BELOW
+    guess = _crossing(lambda mu: _log_delta(rough, mu) - float(goal), low, high)
+    mu = normal.root(excess, mp.mpf(guess), mp.mpf(low) / 2, mp.mpf(high) * 2)
     return normal.first_safe(
-        normal.rounded_down(found),
+        normal.rounded_down(mu**2 / 2),
         lambda b: _within(kept_epsilon, mp.sqrt(2 * real(b)), kept_delta),
         up=False,
         bits=normal.PRICE_BITS,
@@ -211,7 +240,10 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
         found, last = _hockey_stick(epsilon, mu)
         return goal - mp.log(found), last / found
 
-    found = normal.root(saving, mp.mpf(0), high)
+    rough = float(mu)
+    low = max(0.0, rough * (rough / 2 - _MOST_BELOW))
+    guess = _crossing(lambda epsilon: float(goal) - _log_delta(epsilon, rough), low, float(high))
+    found = normal.root(saving, mp.mpf(guess), mp.mpf(0), high)
     stated = normal.first_safe(
         normal.rounded_up(found, normal.EPSILON_BITS),
         lambda value: _within(real(value), mu, kept_delta),

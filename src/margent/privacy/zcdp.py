@@ -97,7 +97,7 @@ def _epsilon(spent: Fraction, delta: Fraction) -> Fraction:
         return mp.log((square + log1p) / goal), (2 * square + x / (1 + x)) / (square + log1p)
 
     high = min(mp.log(goal / rho) / 2, goal)
-    best = mp.exp(normal.root(derivative, high - goal - 10, high))
+    best = mp.exp(normal.root(derivative, high, high - goal - 10, high))
     stated = (1 + best) * rho + _offset(best, goal)
     return normal.rounded_up(stated, normal.EPSILON_BITS) if stated > 0 else Fraction(0)
 
@@ -113,10 +113,13 @@ def _total(epsilon: Fraction, delta: Fraction) -> Fraction:
         kept = (1 + x) * (goal - mp.log1p(x)) / x**2
         return target - kept - _offset(x, goal), 1 / x + 2 * kept
 
-    high = mp.log(mp.expm1(goal))
+    # The x that is best for a rho falls in it, and is at most sqrt(goal/rho). No less is found than the rho with
+    # epsilon = rho + 2 sqrt(rho goal).
+    most = (mp.sqrt(target + goal) + mp.sqrt(goal)) * mp.sqrt(goal) / target
+    high = mp.log(min(mp.expm1(goal), most))
     low = high
     while shortfall(low)[0] > 0:
         low -= 4
-    best = mp.exp(normal.root(shortfall, low, high))
+    best = mp.exp(normal.root(shortfall, high, low, high))
     found = (target - _offset(best, goal)) / (1 + best)
     return normal.rounded_down(found)
