@@ -117,9 +117,9 @@ def test_brackets_of_the_laws_of_charges_at_three_precisions() -> None:
         below = exact_distribution(law)
         with mp.workprec(PRECISION):
             for bits in (16, 64, 128):
-                brackets = law.brackets(bits)
+                brackets, whole = law.brackets(bits), mpf(2) ** bits
                 for place, (low, high) in enumerate(zip(brackets.lows, brackets.highs, strict=True)):
-                    assert low <= below[brackets.first + place] * mpf(2) ** bits <= high <= low + 2
+                    assert low <= below[brackets.first + place] * whole <= high <= low + 2
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
