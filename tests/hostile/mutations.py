@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import math
 import os
-from typing import Any
-
-import numpy as np
+import random
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 LONG_AUDIT = os.environ.get("MARGENT_AUDIT") == "1"
 
@@ -25,14 +26,27 @@ def rounds(every_commit: int, audit: int) -> int:
     return audit if LONG_AUDIT else every_commit
 
 
-def mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    """``data`` after one to four small changes."""
-    for _ in range(int(rng.integers(1, 5))):
-        place = int(rng.integers(0, len(data) + 1))
-        size = int(rng.geometric(0.1))
-        kind = int(rng.integers(0, 6))
+Choice = TypeVar("Choice")
+
+
+# A call of numpy's generator for one number, or of `random.randrange`, takes longer than the damage itself.
+def below(rng: random.Random, most: int) -> int:
+    """A whole number from 0 on that is less than ``most``."""
+    return int(rng.random() * most)
+
+
+def one_of(rng: random.Random, choices: Sequence[Choice]) -> Choice:
+    return choices[below(rng, len(choices))]
+
+
+def mutated(data: bytes, rng: random.Random) -> bytes:
+    """``data`` after one to four small changes, of ten bytes on average."""
+    for _ in range(1 + below(rng, 4)):
+        place = below(rng, len(data) + 1)
+        size = 1 + int(math.log(1 - rng.random()) / math.log(0.9))
+        kind = below(rng, 6)
         if kind == 0 and place < len(data):
-            data = data[:place] + bytes([data[place] ^ (1 << int(rng.integers(0, 8)))]) + data[place + 1 :]
+            data = data[:place] + bytes([data[place] ^ (1 << below(rng, 8))]) + data[place + 1 :]
         elif kind == 1:
             data = data[:place] + data[place + size :]
         elif kind == 2:
@@ -40,10 +54,10 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
         elif kind == 3:
             data = data[:place]
         elif kind == 4:
-            other = int(rng.integers(0, len(data) + 1))
+            other = below(rng, len(data) + 1)
             data = data[:place] + data[other : other + size] + data[place:]
         else:
-            data = data[:place] + WORDS[int(rng.integers(0, len(WORDS)))] + data[place:]
+            data = data[:place] + one_of(rng, WORDS) + data[place:]
     return data
 
 
@@ -54,14 +68,14 @@ ODD_VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def rewritten(data: bytes, rng: np.random.Generator) -> bytes:
+def rewritten(data: bytes, rng: random.Random) -> bytes:
     """A JSON file after one to three changes that leave it JSON: a value dropped, odd, another's, moved, renamed."""
     document = json.loads(data)
     places = _places(document)
-    for _ in range(int(rng.integers(1, 4))):
-        holder, key = places[int(rng.integers(0, len(places)))]
-        other_holder, other_key = places[int(rng.integers(0, len(places)))]
-        kind = int(rng.integers(0, 6))
+    for _ in range(1 + below(rng, 3)):
+        holder, key = one_of(rng, places)
+        other_holder, other_key = one_of(rng, places)
+        kind = below(rng, 6)
         with contextlib.suppress(LookupError):  # what an earlier change took away
             if kind == 0:
                 del holder[key]
@@ -74,7 +88,7 @@ def rewritten(data: bytes, rng: np.random.Generator) -> bytes:
             elif kind == 3:
                 holder.append(copy.deepcopy(holder[key]))
             else:
-                holder[key] = copy.deepcopy(ODD_VALUES[int(rng.integers(0, len(ODD_VALUES)))])
+                holder[key] = copy.deepcopy(one_of(rng, ODD_VALUES))
     return json.dumps(document).encode()
 
 

@@ -31,6 +31,7 @@ from margent.internal.evaluation import evaluate
 from margent.internal.inspection import inspect
 from margent.metrics.marginals import MarginalDistance
 from margent.release.officer import Account, EarlierRun, statement
+from margent.report import pages
 from margent.report.evaluation import evaluation_page
 from margent.report.inspection import inspection_page
 from margent.schema.formulas import formula_cells, is_formula
@@ -133,11 +134,9 @@ def test_pages_have_no_element_or_attribute_more() -> None:
 
 
 def test_a_page_without_escaping_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    import jinja2
-
-    genuine = jinja2.Environment
     plain = pages_of([f"=plain {place}" for place in range(AT_ONCE)])
-    monkeypatch.setattr(jinja2, "Environment", lambda **options: genuine(**options | {"autoescape": False}))
+    careless = pages.environment().overlay(autoescape=False)
+    monkeypatch.setattr(pages, "environment", lambda: careless)
     caught = {kind for kind, source in pages_of(groups()[0]).items() if page_faults(source, plain[kind])}
     assert caught == set(plain)
 

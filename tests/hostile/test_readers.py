@@ -18,19 +18,21 @@ from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from tests.conftest import SCHEMA, people_rows, write_csv
 from tests.hostile.mutations import LONG_AUDIT, rewritten, rounds
-from tests.hostile.trials import tried
+from tests.hostile.trials import overwriting, tried
 
 
 def test_schema_files(scratch: Path) -> None:
     path = scratch / "s.json"
 
-    def attempt(data: bytes) -> None:
-        path.write_bytes(data)
-        read_schema(path)
-
     whole = json.dumps(SCHEMA, indent=1).encode()
-    tried("schema", whole, attempt, rounds(3000, 900_000), SchemaError)
-    tried("schema that stays JSON", whole, attempt, rounds(300, 100_000), SchemaError, rewritten)
+    with overwriting(path) as write:
+
+        def attempt(data: bytes) -> None:
+            write(data)
+            read_schema(path)
+
+        tried("schema", whole, attempt, rounds(3000, 900_000), SchemaError)
+        tried("schema that stays JSON", whole, attempt, rounds(300, 100_000), SchemaError, rewritten)
 
 
 def table_bytes(kind: str, folder: Path) -> bytes:
@@ -59,20 +61,22 @@ def test_tables(kind: str, count: int, scratch: Path) -> None:
     codec = Codec(schema)
     number = 0
 
-    def attempt(data: bytes) -> None:
-        nonlocal number
-        number += 1
-        path.write_bytes(data)
-        with open_table(path, schema, ReadOptions()) as source:
-            for batch in source.batches():
-                # Odd cells have audits of their own (`test_messages`, the door's neighbors): in a long one, fewer here.
-                if LONG_AUDIT and number % 16:
-                    continue
-                codes = codec.encode(batch)
-                for name, column in zip(codec.domain.names, codes, strict=True):
-                    assert not len(column) or int(column.max()) < codec.domain.size(name)
+    with overwriting(path) as write:
 
-    tried(kind, table_bytes(kind, scratch), attempt, rounds(count, 1_000_000), (SchemaError, TableError))
+        def attempt(data: bytes) -> None:
+            nonlocal number
+            number += 1
+            write(data)
+            with open_table(path, schema, ReadOptions()) as source:
+                for batch in source.batches():
+                    # Odd cells have audits of their own (`test_messages`, the door's neighbors): in a long one, fewer.
+                    if LONG_AUDIT and number % 16:
+                        continue
+                    codes = codec.encode(batch)
+                    for name, column in zip(codec.domain.names, codes, strict=True):
+                        assert not len(column) or int(column.max()) < codec.domain.size(name)
+
+        tried(kind, table_bytes(kind, scratch), attempt, rounds(count, 1_000_000), (SchemaError, TableError))
 
 
 def test_a_planted_reader_is_caught(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import resource
 import time
-from collections.abc import Callable
-
-import numpy as np
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from margent.errors import MargentError
 from tests.hostile.mutations import mutated
@@ -15,19 +16,32 @@ SECONDS = 2.0
 MEBIBYTES = 600
 
 
+@contextmanager
+def overwriting(path: Path) -> Iterator[Callable[[bytes], object]]:
+    """A function that makes bytes the file's content; opening it anew each time would take several times as long."""
+    with path.open("wb", buffering=0) as file:
+
+        def write(content: bytes) -> None:
+            file.seek(0)
+            file.write(content)
+            file.truncate()
+
+        yield write
+
+
 def tried(
     name: str,
     seed_file: bytes,
     attempt: Callable[[bytes], object],
     count: int,
     allowed: type[MargentError] | tuple[type[MargentError], ...],
-    damage: Callable[[bytes, np.random.Generator], bytes] = mutated,
+    damage: Callable[[bytes, random.Random], bytes] = mutated,
     seconds: float = SECONDS,
     may_all_be_good: bool = False,
 ) -> None:
     """``count`` damaged copies of a file: each is read or refused within ``seconds`` of work, and some are refused."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    rng = np.random.default_rng(seed)
+    seed = random.SystemRandom().getrandbits(32)
+    rng = random.Random(seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     refused = 0
     for number in range(count):

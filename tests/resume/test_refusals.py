@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import sqlite3
@@ -13,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from margent import Budget, RunState
@@ -243,7 +243,7 @@ def test_where_an_open_file_keeps_its_folder_an_empty_one_does_not_stay(
     assert not RunState(scratch / ".OUT.state").exists
 
 
-def edits(rng: np.random.Generator) -> list[tuple[str, str, Any]]:
+def edits(rng: random.Random) -> list[tuple[str, str, Any]]:
     """Table, column and what is put there: another value, or what makes one of the document that was there."""
     deep = "[" * 100_000
     values: list[Any] = [None, 0, 1, -1, 2, 7, 2**62, 0.5, "", "x", b"", b"\xff", b"1234567", deep, '{"a":' * 50_000]
@@ -260,12 +260,12 @@ def edits(rng: np.random.Generator) -> list[tuple[str, str, Any]]:
     return [(table, column, value) for table, each in columns.items() for column in each for value in values]
 
 
-def edited(path: Path, table: str, column: str, value: Any, rng: np.random.Generator) -> bool:
+def edited(path: Path, table: str, column: str, value: Any, rng: random.Random) -> bool:
     """Put a value in a random row of a state; whether SQLite took it."""
     file = sqlite3.connect(path)
     try:
         rows = file.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
-        place, before = rows[int(rng.integers(len(rows)))]
+        place, before = rows[rng.randrange(len(rows))]
         if callable(value) and not isinstance(before, str):
             return False
         after = value(before) if callable(value) else value
@@ -292,11 +292,11 @@ def ends_in_words(interrupted: Interrupted) -> int:
 
 
 def test_a_state_of_odd_values_ends_in_words(interrupted: Interrupted) -> None:
-    rng = np.random.default_rng(1)
+    rng = random.Random(1)
     chosen = edits(rng)
     tried = refused = 0
-    for place in rng.permutation(len(chosen))[: rounds(250, 10**6)]:
-        table, column, value = chosen[place]
+    rng.shuffle(chosen)
+    for table, column, value in chosen[: rounds(250, 10**6)]:
         interrupted.restore()
         if edited(interrupted.state / FILE, table, column, value, rng):
             tried += 1
@@ -306,7 +306,7 @@ def test_a_state_of_odd_values_ends_in_words(interrupted: Interrupted) -> None:
 
 
 def test_a_state_of_odd_bytes_ends_in_words(interrupted: Interrupted) -> None:
-    rng = np.random.default_rng(2)
+    rng = random.Random(2)
     whole = (interrupted.whole / FILE).read_bytes()
     for _ in range(rounds(60, 5000)):
         interrupted.restore()

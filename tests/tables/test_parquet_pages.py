@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -125,7 +126,7 @@ def fault_of(attempt: Callable[[], object]) -> Exception | None:
 
 def test_what_is_refused_arrow_refuses_too(tmp_path: Path) -> None:
     """Of damaged files none that Arrow reads is refused, and there are some of each sort."""
-    rng = np.random.default_rng(20261129)
+    rng = random.Random(20261129)
     pq.write_table(pa.table({"x": ["F", None, "M"] * 20, "y": range(60)}), tmp_path / "t.parquet", data_page_size=32)
     seed_file = (tmp_path / "t.parquet").read_bytes()
     refused = passed = 0

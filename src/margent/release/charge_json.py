@@ -13,6 +13,7 @@ from margent.privacy.registered import require_registered
 from margent.release.values import fraction, positive, text, texts, whole
 
 LEAST_SCALE = Fraction(1, 1024)
+_LEAST_SQUARED, _MOST_SQUARED = LEAST_SCALE**2, SCALE_LIMIT**2
 """Noise that is narrower is none: a draw is other than 0 once in e^1024. The public grid begins at 1/16."""
 
 
@@ -68,7 +69,7 @@ def charge_from_json(document: Mapping[str, Any]) -> Charge:
         choices=whole(document.get("choices", 1)),
         children=texts(document.get("children", [])),
     )
-    if made.delta < 0 or not _drawable(made):
+    if made.delta.numerator < 0 or not _drawable(made):
         raise ValueError
     require_registered(made)
     return made
@@ -76,4 +77,4 @@ def charge_from_json(document: Mapping[str, Any]) -> Charge:
 
 def _drawable(charge: Charge) -> bool:
     """Whether noise of that scale could have been drawn; the arithmetic of wilder ones has no bound."""
-    return charge.scale_squared is None or LEAST_SCALE**2 <= charge.scale_squared <= SCALE_LIMIT**2
+    return charge.scale_squared is None or _LEAST_SQUARED <= charge.scale_squared <= _MOST_SQUARED

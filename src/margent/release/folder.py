@@ -31,7 +31,12 @@ def internal_files(folder: Path) -> list[Path]:
 
     Privacy: names only.
     """
-    return sorted(path for path in folder.rglob("*") if path.name.upper().startswith(INTERNAL))
+    return sorted(
+        Path(inside, name)
+        for inside, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+        if name.upper().startswith(INTERNAL)
+    )
 
 
 @contextmanager

@@ -16,7 +16,7 @@ MOST_DIGITS = 1000
 MOST_SUM_BITS = 2**14
 """Bits of the common denominator of what is added up. That of all scales of the public grid has 3,000."""
 _MOST_WHOLE = 2**63 - 1
-_EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?", re.ASCII)
+_EXACT = re.compile(rf"(-?[0-9]{{1,{MOST_DIGITS}}})(?:/([1-9][0-9]{{0,{MOST_DIGITS - 1}}}))?", re.ASCII)
 
 
 def text(value: Any) -> str:
@@ -40,15 +40,15 @@ def fraction(value: Any) -> Fraction:
     (Fraction(3, 4), Fraction(17, 1))
     """
     # Never Fraction("1e999999999"): ten characters for a number of a billion digits.
-    if not isinstance(value, str) or not _EXACT.fullmatch(value):
+    if not isinstance(value, str) or not (found := _EXACT.fullmatch(value)):
         raise ValueError
-    return Fraction(value)
+    return Fraction(int(found[1]), int(found[2] or 1))
 
 
 def positive(value: Any) -> Fraction:
     """The `fraction` above 0. Raises: ValueError."""
     found = fraction(value)
-    if found <= 0:
+    if found.numerator <= 0:
         raise ValueError
     return found
 

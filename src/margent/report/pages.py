@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -13,18 +14,21 @@ def page(template: str, **facts: Any) -> str:
 
     Raises: jinja2.UndefinedError (a fault of this program) where a template uses a fact that is not given.
     """
-    environment = jinja2.Environment(
+    return environment().get_template(template).render(**facts)
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """What compiles the templates, each of them once."""
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("margent.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = percent
-    environment.filters["figure"] = figure
-    environment.filters["capped"] = capped
-    environment.filters["count"] = lambda value: f"{value:,}"
-    return environment.get_template(template).render(**facts)
+    made.filters |= {"percent": percent, "figure": figure, "capped": capped, "count": lambda value: f"{value:,}"}
+    return made
 
 
 def percent(share: float) -> str:

@@ -30,7 +30,7 @@ def read_schema(path: str | Path) -> Schema:
     """
     path = Path(path)
     document = parse_strict(load_bytes(path), str(path))
-    return schema_from_json(document, folder=path.parent, subject=str(path))
+    return _schema_of(document, path.parent, str(path))
 
 
 def schema_from_json(document: Any, *, folder: Path | None = None, subject: str = "the schema") -> Schema:
@@ -50,6 +50,11 @@ def schema_from_json(document: Any, *, folder: Path | None = None, subject: str 
     """
     if faults := strict_faults(document):
         raise SchemaError(faults, subject)
+    return _schema_of(document, folder, subject)
+
+
+def _schema_of(document: Any, folder: Path | None, subject: str) -> Schema:
+    """The schema of a document that is strict JSON."""
     faults = todo_faults(document)
     top = Members(document, "", faults)
     top.refuse_unknown(

@@ -22,6 +22,9 @@ MOST_STRICT = 1000
 """Faults of strict JSON after which no more are looked for."""
 
 
+_HOLDERS = (Mapping, list, tuple)
+
+
 class _Members(dict[str, Any]):
     """A JSON object that remembers which of its keys were given twice."""
 
@@ -108,13 +111,16 @@ def strict_faults(value: Any) -> list[Fault]:
     todo: list[tuple[_Place, Any, int]] = [(None, value, 1)]
     while todo and len(faults) < MOST_STRICT:
         place, item, depth = todo.pop()
-        if isinstance(item, Mapping | list | tuple):
+        if isinstance(item, str):
+            if not _sound(item):
+                faults.append(Fault(_pointer(place), "not valid Unicode text"))
+        elif isinstance(item, _HOLDERS):
             if depth > MAX_DEPTH:
                 faults.append(Fault(_pointer(place), f"nested deeper than {MAX_DEPTH} levels"))
                 continue
-            pairs = item.items() if isinstance(item, Mapping) else enumerate(item)
-            for key, member in pairs:
-                if isinstance(item, Mapping) and not _sound(key):
+            named = isinstance(item, Mapping)
+            for key, member in item.items() if isinstance(item, Mapping) else enumerate(item):
+                if named and not _sound(key):
                     faults.append(Fault(_pointer(place), "a key here is not valid Unicode text"))
                     continue
                 todo.append(((place, key), member, depth + 1))
@@ -123,11 +129,9 @@ def strict_faults(value: Any) -> list[Fault]:
                 for key in getattr(item, "repeated", ())[:MOST_STRICT]
                 if _sound(key)
             ]
-        elif isinstance(item, str) and not _sound(item):
-            faults.append(Fault(_pointer(place), "not valid Unicode text"))
         elif isinstance(item, float) and not math.isfinite(item):
             faults.append(Fault(_pointer(place), "NaN and infinite numbers are not allowed"))
-        elif item is not None and not isinstance(item, str | int | float | bool):
+        elif item is not None and not isinstance(item, int | float):
             faults.append(Fault(_pointer(place), f"a {type(item).__name__} is not JSON"))
     return sorted(faults, key=lambda fault: fault.pointer)
 
@@ -150,6 +154,8 @@ def _pointer(place: _Place) -> str:
 def _sound(text: Any) -> bool:
     if not isinstance(text, str):
         return False
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

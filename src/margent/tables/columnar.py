@@ -33,7 +33,7 @@ def open_columnar(path: Path, kind: str, schema: Schema) -> OpenTable:
 
     def read() -> Iterator[pa.RecordBatch]:
         snapshot.check()
-        yield from columnar_batches(path, kind, wanted, listed)
+        yield from columnar_batches(path, kind, declared, wanted, listed)
         snapshot.check()
 
     return OpenTable(kind, tuple(declared.names), wanted, read, declared=declared)
@@ -70,9 +70,9 @@ def listed_columns(schema: Schema) -> tuple[str, ...]:
 
 
 def columnar_batches(
-    path: Path, kind: str, wanted: Sequence[str], listed: Sequence[str] = ()
+    path: Path, kind: str, declared: pa.Schema, wanted: Sequence[str], listed: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """One pass over a file's rows: the wanted columns, in any order and perhaps with others.
+    """One pass over the rows of a file of declared columns: the wanted ones, in any order and perhaps with others.
 
     Shapes: of Parquet at most `block_rows` rows at a time however large its row groups are; of Arrow the file's own
     batches, each of which is held whole.
@@ -82,7 +82,7 @@ def columnar_batches(
         with arrow_file(path) as source:
             yield from parquet_batches(source, wanted, listed)
     else:
-        yield from _ipc_batches(path, wanted)
+        yield from _ipc_batches(path, declared.names, wanted)
 
 
 def _parquet_schema(path: Path) -> Any:
@@ -93,20 +93,16 @@ def _parquet_schema(path: Path) -> Any:
 
 
 def _ipc_schema(path: Path, called: str) -> Any:
-
-    with path.open("rb") as raw:
-        start = raw.read(4)
-    if start == b"FEA1":
-        raise TableError(f"{called}: Feather version 1 is not read; write it again as version 2 or as Parquet")
     with arrow_file(path) as file:
+        if file.read(4) == b"FEA1":
+            raise TableError(f"{called}: Feather version 1 is not read; write it again as version 2 or as Parquet")
         return _ipc_reader(file, None).schema
 
 
-def _ipc_batches(path: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _ipc_batches(path: Path, names: Sequence[str], wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     with arrow_file(path) as file:
-        names = _ipc_reader(file, None).schema.names
         options = pa.ipc.IpcReadOptions(included_fields=sorted(names.index(name) for name in wanted))
         reader = _ipc_reader(file, options)
         if isinstance(reader, pa.RecordBatchReader):

@@ -238,7 +238,7 @@ def _reader(
     part: Part, kind: str, options: ReadOptions, header: _Header, inside: tuple[str, ...], listed: tuple[str, ...]
 ) -> Callable[[], Iterator[pa.RecordBatch]]:
     if kind not in TEXT_KINDS:
-        return lambda: columnar_batches(part.path, kind, inside, listed)
+        return lambda: columnar_batches(part.path, kind, header.declared, inside, listed)
     # Where no column of the file is wanted one is read all the same, for the number of its records.
     file = TextFile(
         Snapshot.of(part.path, part.shown), kind, options, header.names, inside or header.names[:1], header.body

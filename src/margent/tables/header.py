@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _USUAL_DELIMITERS = ";\t|,"
 _SHOWN = 8
 _LONGEST_SHOWN = 200
+_SUBJECT = "the table's header, held against the schema,"
 
 
 def check_columns(
@@ -38,15 +39,17 @@ def check_columns(
     Raises: SchemaError listing all differences.
     """
     listed = [field.name for field in schema.fields]
+    columns = [*found, *beside]
+    if len(columns) == len(listed) and set(columns) == set(listed):  # as most are; a schema has no name twice
+        if declared is not None and (misfits := container_faults(schema, declared)):
+            raise SchemaError(misfits, _SUBJECT)
+        return
     optional = {field.name for field in schema.fields if field.role == "drop"} - set(schema.columns_read)
     if delimiter is not None and found and _may_be_a_row(found, listed, delimiter):
-        raise SchemaError(
-            [Fault("header", _not_a_header(found, listed))], "the table's header, held against the schema,"
-        )
+        raise SchemaError([Fault("header", _not_a_header(found, listed))], _SUBJECT)
     other = _other_delimiter(found, listed, delimiter)
     known = set(listed)
     hidden = delimiter is not None and (bool(other) or not _half(found, known - optional - set(beside)))
-    columns = [*found, *beside]
     places: dict[str, list[int]] = {}
     for place, name in enumerate(columns, start=1):
         places.setdefault(name, []).append(place)
@@ -67,7 +70,7 @@ def check_columns(
     if declared is not None:
         faults += container_faults(schema, declared)
     if faults:
-        raise SchemaError(faults, "the table's header, held against the schema,")
+        raise SchemaError(faults, _SUBJECT)
 
 
 def _may_be_a_row(found: Sequence[str], listed: Sequence[str], delimiter: str) -> bool:

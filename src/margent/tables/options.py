@@ -34,6 +34,8 @@ _OTHER_SUFFIXES = {
 
 _KINDS = {suffix: kind for kind, suffix in FILE_SUFFIXES.items()} | _OTHER_SUFFIXES
 
+_LONGEST_FIRST = sorted(_KINDS.items(), key=lambda each: len(each[0]), reverse=True)
+
 _ENCODINGS = (
     *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "iso8859-2", "iso8859-15"),
     *(f"cp125{last}" for last in range(9)),
@@ -151,7 +153,5 @@ def kind_by_suffix(name: str) -> str | None:
     >>> kind_by_suffix("part-0.snappy.parquet"), kind_by_suffix("notes.md")
     ('parquet', None)
     """
-    for suffix in sorted(_KINDS, key=len, reverse=True):
-        if name.lower().endswith(suffix):
-            return _KINDS[suffix]
-    return None
+    lower = name.lower()
+    return next((kind for suffix, kind in _LONGEST_FIRST if lower.endswith(suffix)), None)

@@ -49,23 +49,25 @@ def _require_descriptions(size: int, header: Any, group: int, names: Collection[
     """
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(_NoPages(size), metadata=header, buffer_size=1, pre_buffer=False)
+    pages = _NoPages(size)
+    file = pq.ParquetFile(pages, metadata=header, buffer_size=1, pre_buffer=False)
     try:
         next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names), use_threads=False), None)
-    except _ReachedError:
-        return
-
-
-class _ReachedError(Exception):
-    """A page was asked for."""
+    except Exception:
+        if not pages.asked:
+            raise
 
 
 class _NoPages(io.RawIOBase):
-    """A file of some size of which nothing can be read."""
+    """A file of some size of which nothing can be read; ``asked`` once a page was asked for.
+
+    It ends where it begins and raises nothing: of what Python raises Arrow writes a text, source lines and all.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._at = 0
+        self.asked = False
 
     def readable(self) -> bool:
         return True
@@ -81,7 +83,8 @@ class _NoPages(io.RawIOBase):
         return self._at
 
     def read(self, _size: int = -1) -> bytes:
-        raise _ReachedError
+        self.asked = True
+        return b""
 
 
 def _require_whole_column(source: Any, chunk: Any) -> None:

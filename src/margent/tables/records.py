@@ -60,7 +60,7 @@ def parsed(blocks: Iterator[bytes], layout: Layout, batch_rows: int = BLOCK_ROWS
     Privacy: private rows, one at a time: the reading of a record is a function of its own bytes.
     """
     kinds, slots, limit = byte_kinds(layout.delimiter, layout.quote), layout.slots, layout.max_record_bytes
-    found = room(len(layout.wanted), batch_rows)
+    found = room(len(layout.wanted), 0)
     rest = np.empty(0, dtype=np.uint8)
     after_cr = given_up = False  # after a record's CR; inside a line whose bytes are not kept
     for block in chain(blocks, [None]):
@@ -75,8 +75,11 @@ def parsed(blocks: Iterator[bytes], layout: Layout, batch_rows: int = BLOCK_ROWS
             if not given_up:
                 yield _absent(layout)
                 start, after_cr = _after_newline(data, start)
-        rows = batch_rows
-        while rows == batch_rows and not given_up:
+        most = min(batch_rows, data.size + 1)  # a record has a byte at least
+        if found[-1].size < most:
+            found = room(len(layout.wanted), most)
+        rows = most = found[-1].size
+        while rows == most and not given_up:
             rows, start, dangling, given_up = scan_records(data, start, final, kinds, slots, limit, found)
             after_cr = after_cr or dangling
             if rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,9 +44,10 @@ class Snapshot:
         called = str(path) if shown is None else shown
         if not path.exists():
             raise TableError(f"{called}: there is no such file")
-        if not path.is_file():
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise TableError(f"{called}: not a regular file; a pipe or device must be copied to a file first")
-        return Snapshot(path, identity_of(path))
+        return Snapshot(path, _identity(status))
 
     def check(self) -> None:
         """Raise TableError, with fixed text, unless the file is still the same."""
@@ -61,7 +64,10 @@ def identity_of(path: Path) -> tuple[int, ...]:
 
     Privacy: none of it is written or shown.
     """
-    status = path.stat()
+    return _identity(path.stat())
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
