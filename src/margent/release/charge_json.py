@@ -13,8 +13,9 @@ from margent.privacy.registered import require_registered
 from margent.release.values import fraction, positive, text, texts, whole
 
 LEAST_SCALE = Fraction(1, 1024)
-_LEAST_SQUARED, _MOST_SQUARED = LEAST_SCALE**2, SCALE_LIMIT**2
 """Noise that is narrower is none: a draw is other than 0 once in e^1024. The public grid begins at 1/16."""
+
+_LEAST_SQUARED, _MOST_SQUARED = LEAST_SCALE**2, SCALE_LIMIT**2
 
 
 def charge_to_json(charge: Charge) -> dict[str, Any]:
