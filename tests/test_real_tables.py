@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,6 +21,7 @@ from margent.schema.read import read_schema, schema_from_json
 from margent.strict import require_listed
 from margent.tables.source import open_table
 from tests.schema.oracle import SlowField
+from tests.sizes import LONG_AUDIT
 
 NAMES = ("adult", "mpls-stops", "sdnist-ma")
 TABLES = (
@@ -34,7 +34,7 @@ TABLES = (
     "sdnist-national",
     "uk-census-2011",
 )
-METHODS = ("independent", "dense", "privsyn") if os.environ.get("MARGENT_AUDIT") == "1" else ("independent",)
+METHODS = ("independent", "dense", "privsyn") if LONG_AUDIT else ("independent",)
 OTHER_TYPES = {"nyc-flights": {"time_hour": "timestamp[us, tz=America/New_York]"}}
 """Columns of Parquet files that are written in another type than the file's: in the schema's time zone."""
 

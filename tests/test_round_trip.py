@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,9 @@ from margent.schema.read import schema_from_json
 from margent.schema.stored import stored_schema, stored_table
 from margent.schema.write import schema_to_json
 from tests.schema.strategies import cells, fields
+from tests.sizes import rounds
 
-EXAMPLES = 10_000 if os.environ.get("MARGENT_AUDIT") == "1" else 60
+EXAMPLES = rounds(60, 10_000)
 METHODS = ("independent", "dense", "privsyn")
 MOST_CELLS = 20_000
 

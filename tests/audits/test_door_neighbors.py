@@ -31,7 +31,7 @@ from margent.schema.codec import Codec
 from margent.schema.fields import Schema
 from margent.tables.source import open_table
 from tests.audits.test_tiny_neighbors import SCHEMAS, drawn_row, pinned, table_of
-from tests.hostile.mutations import rounds
+from tests.sizes import rounds
 
 ODD_UNITS = 5
 PAIRS_OF_A_FAMILY = ODD_UNITS * 2 ** (ODD_UNITS - 1)

@@ -19,7 +19,7 @@ from tests.audits import (
     planted_sensitivity,
 )
 from tests.audits.planting import Bug
-from tests.hostile.mutations import rounds
+from tests.sizes import rounds
 
 MODULES = (gates_charges, gates_draws, gates_runs, gates_sensitivity)
 BUGS = (*planted_charges.BUGS, *planted_draws.BUGS, *planted_runs.BUGS, *planted_sensitivity.BUGS)

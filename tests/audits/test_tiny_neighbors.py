@@ -24,7 +24,8 @@ from margent.privacy import curator as door
 from margent.release.measurements import measurement_files
 from margent.schema.fields import Schema
 from margent.schema.read import schema_from_json
-from tests.hostile.mutations import WORDS, rounds
+from tests.hostile.mutations import WORDS
+from tests.sizes import rounds
 
 UNITS = ("row", {"field": "id", "maxRows": 2})
 FIELDS = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -28,8 +27,8 @@ from margent.schema.read import schema_from_json
 from margent.tables.source import open_table
 from tests.cases.inputs import SCHEMAS, Field, given, ranged, schema_file, synthesize
 from tests.peaks import COMMAND, alone
+from tests.sizes import LONG_AUDIT
 
-AUDIT = os.environ.get("MARGENT_AUDIT") == "1"
 SECRETS_OF_29 = ("example.org", "ann@", "bob@", "P-0001", "P-0002", "123-45", "walks daily")
 
 
@@ -99,7 +98,7 @@ def test_28_the_plan_tells_cells_and_memory_and_reads_no_row(
     [
         pytest.param("28", "dense", 2),
         pytest.param("37", "privsyn", 4),
-        pytest.param("37", "dense", 4, marks=pytest.mark.skipif(not AUDIT, reason="half a minute; MARGENT_AUDIT=1")),
+        pytest.param("37", "dense", 4, marks=pytest.mark.skipif(not LONG_AUDIT, reason="half a minute")),
     ],
 )
 def test_large_lists_and_wide_tables_fit_in_little_memory(

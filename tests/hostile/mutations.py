@@ -6,12 +6,9 @@ import contextlib
 import copy
 import json
 import math
-import os
 import random
 from collections.abc import Sequence
 from typing import Any, TypeVar
-
-LONG_AUDIT = os.environ.get("MARGENT_AUDIT") == "1"
 
 WORDS = (
     b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"'", b"\n", b"\r", b",", b";", b"{", b"[", b"}", b"null", b"NaN",
@@ -19,11 +16,6 @@ WORDS = (
     b"true", b"{}" * 50, b"[" * 200, b'"a":', b'"":1,', b"\x1b[2J", b"=cmd|' /C calc'!A0", b"<script>", b"\x80\x81",
     b"1970-01-01", b"%s%n",
 )  # fmt: skip
-
-
-def rounds(every_commit: int, audit: int) -> int:
-    """How many inputs to try: few at each commit, many in `make audit`."""
-    return audit if LONG_AUDIT else every_commit
 
 
 Choice = TypeVar("Choice")

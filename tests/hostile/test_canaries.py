@@ -32,7 +32,7 @@ from margent.cli import run
 from margent.privacy import curator
 from margent.release import release as release_module
 from margent.release import summary as summary_module
-from tests.hostile.mutations import rounds
+from tests.sizes import rounds
 
 CANARIES = rounds(60, 200)
 ROWS = 31_847

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from margent.tables.snapshot import UNREADABLE
-from tests.hostile.mutations import rounds
+from tests.sizes import rounds
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["F" * 11, "M" * 13, "F" * 17, "M" * 19]

@@ -44,8 +44,9 @@ from margent.release.release import checked_format
 from margent.schema.read import schema_from_json
 from margent.tables.write import write_table
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import mutated, rewritten, rounds
+from tests.hostile.mutations import mutated, rewritten
 from tests.hostile.trials import overwriting, tried
+from tests.sizes import rounds
 
 TRANSCRIPT, ANSWERS, SUMMARY = "measurements/transcript.json", "measurements/answers.i64", "summary.json"
 Damage = Callable[[bytes, random.Random], bytes]

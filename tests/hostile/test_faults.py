@@ -20,7 +20,7 @@ import pytest
 from margent.cli import run
 from margent.release.folder import whole_folder
 from tests.conftest import people_rows, write_csv
-from tests.hostile.mutations import rounds
+from tests.sizes import rounds
 
 FAULTS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS)[: rounds(2, 4)]
 """Each at each of 37 writes of three formats: 222 faults at every commit, 444 in an audit."""

@@ -21,7 +21,7 @@ from margent.internal.sweep import sweep
 from margent.metrics.marginals import MarginalDistance
 from margent.release import reading
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import rounds
+from tests.sizes import rounds
 
 
 @pytest.fixture(scope="module")

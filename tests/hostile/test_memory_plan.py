@@ -15,8 +15,8 @@ from margent.errors import PlanError
 from margent.methods import METHODS, Method
 from margent.plan import Plan, machine_memory, make_plan
 from margent.privacy.budget import Budget
-from tests.hostile.mutations import rounds
 from tests.peaks import alone
+from tests.sizes import rounds
 
 LIGHT = [method for method in METHODS if not method.package]
 MOST_BINS = 1_000_000

@@ -30,7 +30,8 @@ from margent.metrics.marginals import MarginalDistance
 from margent.privacy import curator
 from margent.schema import codec
 from margent.tables import opened
-from tests.hostile.mutations import WORDS, rounds
+from tests.hostile.mutations import WORDS
+from tests.sizes import rounds
 
 SECRET = "Zq7hivPOSITIVE"
 CELLS = rounds(2000, 20_000)

@@ -36,8 +36,8 @@ from margent.report.evaluation import evaluation_page
 from margent.report.inspection import inspection_page
 from margent.schema.formulas import formula_cells, is_formula
 from margent.schema.write import schema_to_json
-from tests.hostile.mutations import rounds
 from tests.hostile.names import FAMILIES, hostile_names
+from tests.sizes import rounds
 
 NAMES = hostile_names(rounds(300, 5000))
 COLUMNS = 6

@@ -17,8 +17,9 @@ from margent.schema.read import schema_from_json
 from margent.tables.options import ReadOptions
 from margent.tables.source import open_table
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import LONG_AUDIT, rewritten, rounds
+from tests.hostile.mutations import rewritten
 from tests.hostile.trials import overwriting, tried
+from tests.sizes import LONG_AUDIT, rounds
 
 
 def test_schema_files(scratch: Path) -> None:

@@ -20,7 +20,7 @@ import margent
 from margent import Budget, synthesize
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import LONG_AUDIT, rounds
+from tests.sizes import LONG_AUDIT, rounds
 from tests.synthesizers.made import TAKING_ANY
 
 PLACES = (

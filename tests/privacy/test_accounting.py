@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -23,12 +22,13 @@ from margent.privacy.gdp import GdpAccount
 from margent.privacy.grid import index_above, on_grid, point
 from margent.privacy.pure import PureAccount
 from margent.privacy.zcdp import ZcdpAccount
+from tests.sizes import rounds
 
 BITS = 600
 GAP = Fraction(1, 10**9)
 SLACK = 4 * gdp.ETA
 # Two tests of this many pairs and one of half as many: 2,000 at every commit, 100,000 in an audit.
-PAIRS = 40_000 if "MARGENT_AUDIT" in os.environ else 800
+PAIRS = rounds(800, 40_000)
 
 # rho (tight zCDP) and mu^2/2 (exact Gaussian) at five significant digits.
 GOLDEN = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from fractions import Fraction
 
@@ -23,8 +22,9 @@ from margent.privacy.brackets import (
     multiply,
 )
 from tests.privacy.exact_laws import PRECISION, exact_distribution, exact_weights
+from tests.sizes import rounds
 
-CHARGED_LAWS = 1_000 if "MARGENT_AUDIT" in os.environ else 30
+CHARGED_LAWS = rounds(30, 1_000)
 
 LAWS = {
     **{f"gaussian {s2}": discrete_gaussian_law(Fraction(s2)) for s2 in ("1/50", "1/16", "1/2", "17.9", "1000")},

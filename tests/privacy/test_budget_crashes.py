@@ -21,10 +21,10 @@ import margent
 from margent.privacy import budget_store
 from margent.privacy.budget_chain import Balance
 from tests.privacy.budget_entries import declaration, reservation
+from tests.sizes import rounds
 
-AUDIT = "MARGENT_AUDIT" in os.environ
-PROCESSES, REQUESTS = 16, 1000 if AUDIT else 50
-KILLS = 1000 if AUDIT else 60
+PROCESSES, REQUESTS = 16, rounds(50, 1000)
+KILLS = rounds(60, 1000)
 
 WORKER = """
 import sys, secrets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import secrets
 import shutil
@@ -19,8 +18,9 @@ from margent.errors import BudgetError, UsageError
 from margent.privacy import budget_store
 from margent.privacy.budget_chain import Balance, balances
 from tests.privacy.budget_entries import declaration, reservation
+from tests.sizes import rounds
 
-SEQUENCES = 100_000 if "MARGENT_AUDIT" in os.environ else 1_000
+SEQUENCES = rounds(1_000, 100_000)
 
 
 class FileModel(RuleBasedStateMachine):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import os
 import pickle
 import random
 import threading
@@ -22,10 +21,11 @@ from margent.errors import BudgetError
 from margent.privacy.budget import Budget
 from margent.privacy.charge import Charge
 from margent.privacy.ledger import Ledger
+from tests.sizes import rounds
 
 BUDGET = Budget(1)
 PURE = Budget(1, accountant="pure")
-SEQUENCES = 100_000 if "MARGENT_AUDIT" in os.environ else 2_000
+SEQUENCES = rounds(2_000, 100_000)
 
 
 def gaussian(s2: int = 10_000, budget: Budget = BUDGET, **changes: object) -> Charge:

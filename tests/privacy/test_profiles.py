@@ -9,7 +9,6 @@ be caught by the zCDP price of a choice.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -21,8 +20,9 @@ from scipy import special, stats
 from margent.privacy import exponential
 from margent.privacy.accounting import account_named
 from margent.privacy.brackets import discrete_laplace_law
+from tests.sizes import rounds
 
-PAIRS = 1_000 if "MARGENT_AUDIT" in os.environ else 60
+PAIRS = rounds(60, 1_000)
 ORDERS = 1 + np.geomspace(1e-3, 1e4, 150)
 BITS = 200
 SLACK = 1e-9

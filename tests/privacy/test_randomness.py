@@ -17,8 +17,9 @@ from scipy import stats
 import margent
 from margent.privacy import exponential, inversion, noise, randomness, rejection
 from tests.privacy.exact_laws import ALPHA
+from tests.sizes import rounds
 
-CHILDREN = 2_000 if "MARGENT_AUDIT" in os.environ else 50
+CHILDREN = rounds(50, 2_000)
 PRIVATE = Path(margent.__file__).parent / "privacy"
 
 FORK = (

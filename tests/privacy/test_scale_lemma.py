@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from fractions import Fraction
 
 import pytest
@@ -17,6 +16,7 @@ from flint import arb, ctx
 
 from margent.privacy.gdp import ETA, VERIFIED_UP_TO, squared_price
 from margent.privacy.grid import index_above, point
+from tests.sizes import LONG_AUDIT
 
 LAST = index_above(VERIFIED_UP_TO)
 BITS = 160
@@ -151,7 +151,7 @@ def test_lemma_on_a_spread_of_the_grid() -> None:
     assert all(verify(point(index))[0] >= 1 for index in sorted(indices))
 
 
-@pytest.mark.skipif("MARGENT_AUDIT" not in os.environ, reason="the whole grid takes minutes: set MARGENT_AUDIT=1")
+@pytest.mark.skipif(not LONG_AUDIT, reason="the whole grid takes minutes: set MARGENT_AUDIT=1")
 def test_lemma_on_the_whole_grid() -> None:
     results = [verify(point(index)) for index in range(LAST + 1)]
     checks, margin = sum(count for count, _ in results), min(margin for _, margin in results)

@@ -7,7 +7,6 @@ a tenth of it, so that no noise is wasted.
 from __future__ import annotations
 
 import math
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -23,10 +22,11 @@ from margent.privacy.queries import (
 )
 from margent.privacy.scores import independence_distance, indif
 from tests.privacy.all_tables import AllTables, climbed, compositions
+from tests.sizes import rounds
 
 SHAPES = [(1, 3), (2, 2), (2, 3), (3, 3)]
 MOST = 8
-WIDE = 15 if "MARGENT_AUDIT" in os.environ else MOST
+WIDE = rounds(MOST, 15)
 REPLACED = Neighbors("replace")
 PERSONS = [Neighbors("add-remove", rows) for rows in (1, 2, 3)]
 ALL = [Neighbors(), REPLACED, *PERSONS]

@@ -20,9 +20,9 @@ from margent.counts.source import StreamedCounts
 from margent.privacy.budget_store import read
 from margent.resume.state import RunState
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import rounds
 from tests.resume.interrupting import IN_PROCESSES_OF_THEIR_OWN, content, cut_at, pinned
 from tests.resume.test_interruptions import journaled
+from tests.sizes import rounds
 
 __all__ = ["pinned"]
 pytestmark = [

@@ -26,8 +26,8 @@ from margent.resume.journal import FILE, Journal
 from margent.resume.state import KeptRun
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import rounds
 from tests.resume.interrupting import EARLY, Cut, content, cut_at, looks_watched, made, paid_again, pinned
+from tests.sizes import rounds
 from tests.test_bought import BUDGET as BOUGHT_BUDGET
 from tests.test_bought import SCHEMA as BOUGHT_SCHEMA
 from tests.test_bought import people as bought_people

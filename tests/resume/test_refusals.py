@@ -24,8 +24,9 @@ from margent.resume.state import KeptRun
 from margent.resume.told import run_of, told
 from margent.schema.read import schema_from_json
 from tests.conftest import SCHEMA, people_rows, write_csv
-from tests.hostile.mutations import ODD_VALUES, mutated, rewritten, rounds
+from tests.hostile.mutations import ODD_VALUES, mutated, rewritten
 from tests.resume.interrupting import Cut, cut_at, made, pinned
+from tests.sizes import rounds
 
 __all__ = ["pinned"]
 pytestmark = pytest.mark.usefixtures("pinned")

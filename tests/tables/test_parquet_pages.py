@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from table_schemas import names_only
-from tests.hostile.mutations import mutated, rounds
+from tests.hostile.mutations import mutated
 from tests.peaks import STEADY, alone
+from tests.sizes import rounds
 
 from margent.errors import TableError
 from margent.tables.parquet_pages import require_whole_pages
