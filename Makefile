@@ -3,6 +3,8 @@ PYTHON ?= python3
 PIP_QUIET ?= --quiet
 # Tests run side by side, a file at a time; each process takes up to 4 GB (WORKERS=0: one after the other, in this one).
 WORKERS ?= 2
+# One more than there are cores: some of the audit's tests wait for the disk, or for processes that they kill.
+AUDIT_WORKERS ?= 3
 
 .PHONY: wheel minimal sbom demo test coverage lint types docs audit compare-peers clean
 
@@ -31,7 +33,7 @@ docs: .venv/ready
 
 # The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, a million neighbors.
 audit: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 1 --durations=40 tests/privacy tests/audits tests/hostile
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(AUDIT_WORKERS) --dist load --maxschedchunk 1 --durations=40 tests/privacy tests/audits tests/hostile
 
 # What is installed: the wheel in an empty environment, the oldest allowed dependencies, a bill of materials.
 wheel:
