@@ -117,6 +117,18 @@ def test_every_way_of_writing_is_read() -> None:
         whole(sink.getvalue().to_pybytes(), ("x", "y", "z.a"))
 
 
+def test_fields_of_later_versions_are_passed_over(tmp_path: Path) -> None:
+    """Lists of numbers, of truths and of structures behind the known fields of a page's header."""
+    data = written(tmp_path / "t.parquet", ["F"] * 3, use_dictionary=False, write_statistics=False)
+    end = data.index(b"\x00\x00", pq.read_metadata(tmp_path / "t.parquet").row_group(0).column(0).data_page_offset)
+    numbers, truths, structures = b"\x69\x25\x02\x7e", b"\x19\x21\x01\x02", b"\x19\x2c\x15\x02\x00\x00"
+    whole(data[: end + 1] + numbers + truths + structures + data[end + 1 :])
+    with pytest.raises(ValueError, match="a page has no header"):
+        whole(data[: end + 1] + b"\x69\xf5\xff\xff\xff\xff\x0f" + data[end + 1 :])
+    with pytest.raises(ValueError, match="a page has no header"):
+        whole(data[: end + 1] + b"\x6b\x01\x55" + data[end + 1 :])
+
+
 def fault_of(attempt: Callable[[], object]) -> Exception | None:
     try:
         attempt()
