@@ -125,7 +125,7 @@ def _page(source: Any, at: int, end: int) -> _Page:
         except IndexError:
             if len(data) < size or size >= _MOST_HEADER:
                 raise ValueError(_NO_HEADER) from None
-            size *= 16
+            size = min(size * 16, _MOST_HEADER)
             continue
         data_page = fields.get(5) or fields.get(8) or {}
         stored, values = fields.get(3), data_page.get(1, 0) if isinstance(data_page, dict) else None
@@ -136,7 +136,7 @@ def _page(source: Any, at: int, end: int) -> _Page:
 
 @dataclass(eq=False)
 class _Compact:
-    """Thrift's compact protocol: numbers have seven bits a byte, signs in the lowest; a structure is a run of fields."""
+    """Thrift's compact protocol: numbers have seven bits a byte, the sign lowest; a structure is a run of fields."""
 
     data: bytes
     at: int = 0
