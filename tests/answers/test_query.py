@@ -142,7 +142,11 @@ def test_bars_hold_the_true_count_in_95_of_100_measured_cells(laplace: bool, ask
 
 
 def test_a_wrong_variance_is_caught() -> None:
-    """Planted: bars that forget that a projection sums several cells' noise, and bars a fifth too short."""
+    """Planted: bars that forget that a projection sums several cells' noise, and bars three tenths too short.
+
+    Of a hundred releases such short ones hold .889 (Laplace; standard deviation .007) and .841 (.009), as measured:
+    more than 5 sd below .931.
+    """
 
     def of_one_cell(release: Release, columns: Sequence[str]) -> QueryAnswer:
         least = min(float(answer.variance) for answer in release.transcript.marginals)
@@ -151,7 +155,7 @@ def test_a_wrong_variance_is_caught() -> None:
 
     def short(release: Release, columns: Sequence[str]) -> QueryAnswer:
         answer = margent.query(release, columns)
-        return replace(answer, errors=0.8 * answer.errors)
+        return replace(answer, errors=0.7 * answer.errors)
 
     assert not 0.931 <= bars(of_one_cell, False, ["x2"], 100) <= 0.971
     assert not 0.931 <= bars(short, True, ["x1", "x0"], 100) <= 0.971
