@@ -142,10 +142,11 @@ def test_bars_hold_the_true_count_in_95_of_100_measured_cells(laplace: bool, ask
 
 
 def test_a_wrong_variance_is_caught() -> None:
-    """Planted: bars that forget that a projection sums several cells' noise, and bars three tenths too short.
+    """Planted: bars that forget that a projection sums several cells' noise, and bars a fifth too short.
 
-    Of a hundred releases such short ones hold .889 (Laplace; standard deviation .007) and .841 (.009), as measured:
-    more than 5 sd below .931.
+    As measured, such short bars hold .895 for the five cells of x1 (Laplace; standard deviation .007 over 400 releases)
+    and .891 for the twenty of x1 and x0 (Gaussian; .008 over 100): 5 sd below .931. Over x1 and x0 Laplace bars hold
+    .965 as they are, and a fifth less is .928: near the limit.
     """
 
     def of_one_cell(release: Release, columns: Sequence[str]) -> QueryAnswer:
@@ -155,10 +156,10 @@ def test_a_wrong_variance_is_caught() -> None:
 
     def short(release: Release, columns: Sequence[str]) -> QueryAnswer:
         answer = margent.query(release, columns)
-        return replace(answer, errors=0.7 * answer.errors)
+        return replace(answer, errors=0.8 * answer.errors)
 
     assert not 0.931 <= bars(of_one_cell, False, ["x2"], 100) <= 0.971
-    assert not 0.931 <= bars(short, True, ["x1", "x0"], 100) <= 0.971
+    assert not 0.931 <= bars(short, True, ["x1"], 400) <= 0.971
     assert not 0.931 <= bars(short, False, ["x1", "x0"], 100) <= 0.971
 
 
