@@ -2,8 +2,8 @@
 
 All that looks at rows is run: reading, keeping k rows of each person, coding, counting, scoring. What follows is a
 function of noisy answers (replay without data), and is held against neighbors more slowly in `test_tiny_neighbors`.
-A table comes with every choice of five odd records, or odd persons: of these 32 tables each is compared with all those
-that have one more, which are 80 pairs of neighbors.
+A table comes with every choice of six odd records, or odd persons: of these 64 tables each is compared with all those
+that have one more, which are 192 pairs of neighbors.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from margent.tables.source import open_table
 from tests.audits.test_tiny_neighbors import SCHEMAS, drawn_row, pinned, table_of
 from tests.sizes import rounds
 
-ODD_UNITS = 5
+ODD_UNITS = 6
 PAIRS_OF_A_FAMILY = ODD_UNITS * 2 ** (ODD_UNITS - 1)
 KEPT_CELLS = 10_000
 
@@ -133,7 +133,7 @@ def tables_of_few_persons(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_but_the_answers_leaves_the_door(tenth: int, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "_checked_sum", pinned)
     seed = int(np.random.SeedSequence().generate_state(1)[0])
-    assert told_apart(rounds(640, 100_000), scratch, seed) == [], f"seed {seed}"
+    assert told_apart(rounds(1536, 100_000), scratch, seed) == [], f"seed {seed}"
 
 
 def leaking_rows(genuine: Callable[..., NDArray[np.int64]]) -> Callable[..., NDArray[np.int64]]:
@@ -151,7 +151,7 @@ def leaking_kinds(genuine: Callable[..., NDArray[np.int64]]) -> Callable[..., ND
 @pytest.mark.parametrize("leak", [leaking_rows, leaking_empty_cells, leaking_kinds])
 def test_planted_leaks_are_caught(leak: Callable[..., object], scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "_checked_sum", leak(pinned))
-    assert told_apart(600, scratch, 7)
+    assert told_apart(1536, scratch, 7)
 
 
 def test_a_stop_at_an_odd_row_is_caught(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,4 +165,4 @@ def test_a_stop_at_an_odd_row_is_caught(scratch: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(door, "_checked_sum", pinned)
     monkeypatch.setattr(Codec, "encode", encode)
-    assert told_apart(600, scratch, 7)
+    assert told_apart(1536, scratch, 7)

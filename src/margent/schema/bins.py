@@ -5,7 +5,7 @@ Bins are [e_i, e_(i+1)), the last one closed at the maximum; the first edge is t
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -118,10 +118,12 @@ def _placed(
     first = grid.ceilings(starts)
     ends = [*first[1:], grid.floor(high) + 1]
     taken = sorted({int((p - grid.anchor) / grid.unit) for p in apart if (p - grid.anchor) % grid.unit == 0})
-    count = [
-        end - begin - (bisect_left(taken, end) - bisect_left(taken, begin))
-        for begin, end in zip(first, ends, strict=True)
-    ]
+    count = [end - begin for begin, end in zip(first, ends, strict=True)]
+    for one in taken:
+        place = bisect_right(first, one) - 1
+        # Bins narrower than the grid's unit begin at one value; the last of them has it.
+        if place >= 0 and one < ends[place]:
+            count[place] -= 1
     return grid, first, count, taken
 
 

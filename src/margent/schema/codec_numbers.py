@@ -22,6 +22,8 @@ UNREAD = -1
 """The region of a cell that is no value of the field's type."""
 
 _BLANKS = r"[ \t\r\n\v\f]*"
+_LONGEST_PLAIN = 80
+"""Bytes, blanks too, of the longest text that is converted with others; longer ones are read exactly."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,13 @@ class NumberAxis:
         if spelling.group_char or not spelling.bare_number or not spelling.decimal_char.isascii():
             return np.zeros(len(texts), dtype=np.bool_)
         point = re.escape(spelling.decimal_char)
-        body = rf"([0-9]{{1,40}}({point}[0-9]{{0,40}})?|{point}[0-9]{{1,40}})([eE][-+]?[0-9]{{1,2}})?"
+        # Numbers of repetitions in it would take longer to compile than a block's texts to compare.
+        body = rf"([0-9]+({point}[0-9]*)?|{point}[0-9]+)([eE][-+]?[0-9][0-9]?)?"
         if self.field.type != "number":
             body = "[0-9]{1,18}"
         matches = pc.match_substring_regex(texts, f"^{_BLANKS}-?{body}{_BLANKS}$")
-        return np.asarray(matches.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        plain = pc.and_(matches, pc.less_equal(pc.binary_length(texts), _LONGEST_PLAIN))
+        return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
     def _quick(self, texts: Any, ruler: Ruler) -> Regions:
         """Regions of texts that are spelled plainly; `UNREAD` where one must be read exactly."""

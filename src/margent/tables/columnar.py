@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from margent.schema.fields import Schema
 
+_SMALL = 2**20
+"""Bytes of the largest Arrow file that is read by one thread."""
+
 
 def open_columnar(path: Path, kind: str, schema: Schema) -> OpenTable:
     """A Parquet file, a Feather (version 2) or Arrow file, or one with an Arrow stream, with the schema's columns.
@@ -93,17 +96,21 @@ def _parquet_schema(path: Path) -> Any:
 
 
 def _ipc_schema(path: Path, called: str) -> Any:
+    import pyarrow as pa
+
     with arrow_file(path) as file:
         if file.read(4) == b"FEA1":
             raise TableError(f"{called}: Feather version 1 is not read; write it again as version 2 or as Parquet")
-        return _ipc_reader(file, None).schema
+        return _ipc_reader(file, pa.ipc.IpcReadOptions(use_threads=False)).schema
 
 
 def _ipc_batches(path: Path, names: Sequence[str], wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     with arrow_file(path) as file:
-        options = pa.ipc.IpcReadOptions(included_fields=sorted(names.index(name) for name in wanted))
+        fields = sorted(names.index(name) for name in wanted)
+        # Arrow hands each batch to threads, which takes longer than a small one.
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=file.size() > _SMALL)
         reader = _ipc_reader(file, options)
         if isinstance(reader, pa.RecordBatchReader):
             yield from map(sound, reader)

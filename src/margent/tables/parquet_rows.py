@@ -157,7 +157,7 @@ class _Pass:
         if not names:
             return {}
         file = self._opened(names)
-        batch = next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names)), None)
+        batch = next(file.iter_batches(batch_size=1, row_groups=[group], columns=list(names), use_threads=False), None)
         if batch is None:
             return {}
         found = {}

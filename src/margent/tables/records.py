@@ -103,15 +103,13 @@ def _batch(
 
     begin, end, _, whole = found
     valid = None if whole[:rows].all() else pa.py_buffer(np.packbits(whole[:rows], bitorder="little"))
-    columns = []
-    for slot in range(len(layout.wanted)):
-        # The cells as they stand in the data; unquoting only makes them shorter.
-        size = (end[slot, :rows] - begin[slot, :rows]).sum(dtype=np.int64)
-        content = np.empty(int(size), dtype=np.uint8)
-        offsets = np.empty(rows + 1, dtype=np.int32)
-        written = cell_bytes(data, kinds, found, slot, offsets, content)
-        buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(content[:written])]
-        columns.append(pa.Array.from_buffers(pa.binary(), rows, buffers))
+    # The cells as they stand in the data; unquoting only makes them shorter. All columns share the room for them.
+    size = end[:, :rows].sum(dtype=np.int64) - begin[:, :rows].sum(dtype=np.int64)
+    content = np.empty(int(size), dtype=np.uint8)
+    offsets = np.empty((len(layout.wanted), rows + 1), dtype=np.int32)
+    cell_bytes(data, kinds, found, offsets, content)
+    text, kind = pa.py_buffer(content), pa.binary()
+    columns = [pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(each), text]) for each in offsets]
     return _record_batch(columns, layout.wanted)
 
 

@@ -141,33 +141,32 @@ def cell_bytes(
     data: NDArray[np.uint8],
     kinds: NDArray[np.uint8],
     found: Found,
-    slot: int,
     offsets: NDArray[np.int32],
     out: NDArray[np.uint8],
-) -> int:
-    """Copy the cells of one column one after the other into ``out``, unquoted; return the bytes written.
+) -> None:
+    """Copy the cells of one column after the other, each column's one after the other, into ``out``, unquoted.
 
-    Shapes: ``offsets`` has one entry more than there are records, as Arrow wants it. Absent cells are empty.
+    Shapes: ``offsets`` is (columns, records + 1), a column's as Arrow wants them. Absent cells are empty.
     Privacy: private bytes.
     """
     begin, end, folded, whole = found
     written = 0
-    offsets[0] = 0
-    for row in range(offsets.size - 1):
-        if whole[row]:
-            position, last = begin[slot, row], end[slot, row]
-            quoted = folded[slot, row]
-            while position < last:
-                if quoted and kinds[data[position]] == QUOTE:
+    for slot in range(offsets.shape[0]):
+        offsets[slot, 0] = written
+        for row in range(offsets.shape[1] - 1):
+            if whole[row]:
+                position, last = begin[slot, row], end[slot, row]
+                quoted = folded[slot, row]
+                while position < last:
+                    if quoted and kinds[data[position]] == QUOTE:
+                        position += 1
+                        quoted = position < last and kinds[data[position]] == QUOTE
+                        if position == last:
+                            break
+                    out[written] = data[position]
+                    written += 1
                     position += 1
-                    quoted = position < last and kinds[data[position]] == QUOTE
-                    if position == last:
-                        break
-                out[written] = data[position]
-                written += 1
-                position += 1
-        offsets[row + 1] = written
-    return written
+            offsets[slot, row + 1] = written
 
 
 def room(columns: int, rows: int) -> Found:
