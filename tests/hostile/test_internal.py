@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,13 +84,17 @@ def bundles(made: Path, folder: Path) -> Iterator[Path]:
         where.mkdir(parents=True, exist_ok=True)
         one = internal[int(rng.integers(0, len(internal)))]
         name = one.name.lower() if rng.random() < 0.3 else one.name
-        how = int(rng.integers(0, 4))
+        how = int(rng.integers(0, 6))
         if how == 0:
             shutil.copy(one, where / name)
         elif how == 1:
             shutil.copytree(one.parent, where / one.parent.name)
         elif how == 2:
             (where / name).symlink_to(one)
+        elif how == 3:
+            (where / "notes.html").symlink_to(one)
+        elif how == 4:
+            (where / "notes").symlink_to(one.parent)
         else:  # a release whose own file was replaced
             shutil.copy(one, where / name)
             victim = ["summary.json", "release.html", "measurements/transcript.json"][int(rng.integers(0, 3))]
@@ -103,6 +108,26 @@ def test_a_mixed_bundle_is_refused(made: Path, tmp_path: Path, capsys: pytest.Ca
         assert taken_for_a_release(bundle, tmp_path) == [], [path.name for path in bundle.rglob("*")]
         shutil.rmtree(bundle)
     assert "must not lie in a release" in capsys.readouterr().err
+
+
+def test_a_bundle_that_cannot_be_looked_into_is_refused(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(made / "b.budget", tmp_path / "b.budget")
+    bundle, genuine = tmp_path / "B", os.scandir
+    shutil.copytree(made / "OUT", bundle)
+    (bundle / "deep").mkdir()
+    (bundle / "round").symlink_to(bundle)
+    assert len(taken_for_a_release(bundle, tmp_path)) == 6
+
+    def scandir(path: str) -> object:
+        if Path(path).name == "deep":
+            raise PermissionError(13, "denied", path)
+        return genuine(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert taken_for_a_release(bundle, tmp_path) == []
+    assert "looked into" in capsys.readouterr().err
 
 
 def test_a_reader_that_does_not_look_is_caught(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

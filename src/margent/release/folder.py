@@ -27,16 +27,37 @@ def refuse_existing(out: Path) -> None:
 
 
 def internal_files(folder: Path) -> list[Path]:
-    """What lies in a folder under a name that marks it as made from real rows; also a link to such a thing.
+    """What lies in a folder, at any depth, under a name that marks it as made from real rows; also links to it.
+
+    A link is not followed any further than to what it leads to and, where that is a folder, to the names in it.
 
     Privacy: names only.
+    Raises: OSError where a folder cannot be looked into: what it holds is not known.
     """
-    return sorted(
-        Path(inside, name)
-        for inside, folders, files in os.walk(folder)
-        for name in (*folders, *files)
-        if name.upper().startswith(INTERNAL)
-    )
+    found: list[Path] = []
+    left = [folder]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    internal = _leads_to_internal(Path(entry.path))
+                else:
+                    internal = _is_internal(entry.name)
+                    if entry.is_dir():
+                        left.append(Path(entry.path))
+                if internal:
+                    found.append(Path(entry.path))
+    return sorted(found)
+
+
+def _is_internal(name: str) -> bool:
+    return name.upper().startswith(INTERNAL)
+
+
+def _leads_to_internal(link: Path) -> bool:
+    target = Path(os.path.realpath(link))
+    inside = (path.name for path in target.iterdir()) if target.is_dir() else ()
+    return any(map(_is_internal, (link.name, target.name, *inside)))
 
 
 @contextmanager

@@ -131,7 +131,14 @@ def require_publishable(folder: Path) -> None:
     Privacy: none: names of files only.
     Raises: TranscriptError naming the file and the next step.
     """
-    if found := internal_files(folder):
+    try:
+        found = internal_files(folder) if folder.is_dir() else []
+    except OSError:
+        raise TranscriptError(
+            f"{on_one_line(str(folder))}: not everything in it can be looked into, so that it may hold what is "
+            "INTERNAL; take out what does not belong into a release, or make it readable"
+        ) from None
+    if found:
         raise TranscriptError(
             f"{on_one_line(str(found[0]))}: is INTERNAL, made from real rows, and must not lie in a release, which may "
             "be published whole; move it out, and make sure that nobody was given the folder with it"
