@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 THREADS_VARIABLE = "MARGENT_THREADS"
@@ -27,6 +29,9 @@ CACHED_ROWS = 16_384
 
 LEAST_ROWS = 1024
 
+_SECONDS_KNOWN = 10
+"""How long limits hold once they were read: containers change them seldom, and a small run would ask forty times."""
+
 _GROUPS = Path("/sys/fs/cgroup")
 _MEMBERSHIP = Path("/proc/self/cgroup")
 
@@ -36,7 +41,7 @@ def machine_memory() -> int | None:
 
     Privacy: none.
     """
-    known = list(memory_limits(_text(_MEMBERSHIP), _GROUPS))
+    known = list(_limits(_now())[0])
     with suppress(AttributeError, ValueError, OSError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(known, default=None)
@@ -54,7 +59,18 @@ def threads() -> int:
         cores = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
         cores = os.cpu_count() or 1
-    return max(1, min(cores, MOST_THREADS, *processor_limits(_text(_MEMBERSHIP), _GROUPS)))
+    return max(1, min(cores, MOST_THREADS, *_limits(_now())[1]))
+
+
+def _now() -> int:
+    return int(time.monotonic()) // _SECONDS_KNOWN
+
+
+@lru_cache(maxsize=1)
+def _limits(_moment: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Limits of memory and of cores, read once a moment."""
+    membership = _text(_MEMBERSHIP)
+    return tuple(memory_limits(membership, _GROUPS)), tuple(processor_limits(membership, _GROUPS))
 
 
 def block_rows(columns: int) -> int:

@@ -99,8 +99,6 @@ def synthesize(
         where the rows cannot be read to their end: what was charged stays spent.
     """
     seed, rows = checked_seed(seed), checked_rows(rows)
-    chosen = method_named(method).configured(settings)
-    _checked_plan(schema, budget, chosen, rows, expect_people).require_known_rows()
     measured = measure(
         table,
         schema,
@@ -113,12 +111,13 @@ def synthesize(
         expect_people=expect_people,
         strict=strict,
         state=state,
+        writing=True,
         progress=progress,
     )
     release = from_transcript(
         measured.transcript,
         budget=measured.budget,
-        synthesizer=chosen.synthesizer.name,
+        synthesizer=method_named(method).synthesizer.name,
         settings=settings,
         rows=rows,
         seed=seed,
@@ -144,17 +143,22 @@ def measure(
     strict: bool = False,
     state: RunState | None = None,
     spending: Spending | None = None,
+    writing: bool = False,
     progress: Progress = silent,
 ) -> Measured:
     """The half of `synthesize` that spends: ask the method's questions and return the noisy answers.
 
-    ``spending`` is told before anything is reserved or charged.
+    ``spending`` is told before anything is reserved or charged. ``writing``: records follow, as many as the answers
+    say where ``rows`` is None, which is refused where noise would say it.
 
     Privacy: the transcript is (epsilon, delta)-differentially private for the schema's unit.
     Raises: as `synthesize`.
     """
     chosen, read = method_named(method).configured(settings), read or ReadOptions()
-    budget = _checked_plan(schema, budget, chosen, rows, expect_people).budget
+    plan = _checked_plan(schema, budget, chosen, rows, expect_people)
+    if writing:
+        plan.require_known_rows()
+    budget = plan.budget
     budget_file = _named(budget_file)
     data_set = None if budget_file is None else budget_file.data_set
     with (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,33 @@ def test_every_item_is_worked_on_once(threads: int, items: int) -> None:
     spread(range(items), done.append, threads)
     assert sorted(done) == list(range(items))
     assert counting_threads() == 0
+
+
+def test_a_single_item_is_worked_on_where_it_was_asked_for() -> None:
+    seen: list[str] = []
+    spread([0], lambda _: seen.append(threading.current_thread().name), 4)
+    spread([0, 1], lambda _: seen.append(threading.current_thread().name), 4)
+    assert seen == [threading.current_thread().name, "margent-counting", "margent-counting"]
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_no_item_is_kept_once_it_is_done(threads: int) -> None:
+    class Rows:
+        """Something that can be watched."""
+
+    watched: list[weakref.ref[Rows]] = []
+    alive: list[int] = []
+
+    def items() -> Iterator[Rows]:
+        for _ in range(40):
+            alive.append(sum(each() is not None for each in watched))
+            rows = Rows()
+            watched.append(weakref.ref(rows))
+            yield rows
+            del rows
+
+    spread(items(), lambda _: time.sleep(0.001), threads)
+    assert max(alive) <= threads + 2
 
 
 @pytest.mark.parametrize("threads", THREADS)

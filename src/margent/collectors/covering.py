@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -122,11 +123,14 @@ def greedy_cover(sizes: Sequence[int], strength: int, cap: int) -> list[View]:
         open_subsets &= ~same
     views: list[View] = []
     least = min(sizes, default=1)
-    seeds = sorted(combinations(range(count), strength), key=lambda subset: (-_cells(subset, sizes), subset))
-    for seed in seeds:
+    for own, seed in _largest_first(tuple(sizes), strength):
         if not open_subsets[seed]:
             continue
-        view, cells = list(seed), _cells(seed, sizes)
+        if own * least > cap:
+            # They stay open, which nobody sees: no view under the cap holds them and another column.
+            views.append(seed)
+            continue
+        view, cells = list(seed), own
         gains = _gains(open_subsets, view, strength)
         while cells * least <= cap:
             worth = [
@@ -144,6 +148,13 @@ def greedy_cover(sizes: Sequence[int], strength: int, cap: int) -> list[View]:
         open_subsets[_block(view, strength)] = False
         views.append(tuple(sorted(view)))
     return views
+
+
+@lru_cache(maxsize=4)
+def _largest_first(sizes: tuple[int, ...], strength: int) -> list[tuple[int, View]]:
+    """All t columns with their cells, those of the most cells first; a plan asks again for each cap."""
+    subsets = [(_cells(subset, sizes), subset) for subset in combinations(range(len(sizes)), strength)]
+    return sorted(subsets, key=lambda each: (-each[0], each[1]))
 
 
 def _gains(open_subsets: NDArray[np.bool_], view: Sequence[int], strength: int) -> NDArray[np.int64]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from queue import SimpleQueue
 from threading import Lock, Semaphore, Thread
 from typing import TypeVar
@@ -17,12 +18,20 @@ _WAITING = 1
 def spread(items: Iterable[Item], work: Callable[[Item], None], threads: int) -> None:
     """Call ``work`` once for every item, on so many threads; ``items`` are drawn by the calling thread alone, in order.
 
+    A single item is worked on by the calling thread: to start another takes longer than a small table.
+
     At most ``threads`` + 1 items are held at a time. Whatever is raised, by the items, by the work or by an interrupt
     of the calling thread, ends all threads after the item they are at, and is raised here: of several faults of the
     work, that of the first item.
 
     Privacy: none of its own: no item is shown or kept.
     """
+    items = iter(items)
+    if threads > 1:
+        ahead = list(islice(items, 2))
+        threads = threads if len(ahead) == 2 else 1
+        items = _behind(ahead, items)
+        del ahead
     if threads == 1:
         for item in items:
             work(item)
@@ -39,6 +48,13 @@ def spread(items: Iterable[Item], work: Callable[[Item], None], threads: int) ->
         crew.finish()
     if crew.fault is not None:
         raise crew.fault
+
+
+def _behind(ahead: list[Item], items: Iterator[Item]) -> Iterator[Item]:
+    """Those drawn ahead and then the others; none is held once it was given out."""
+    while ahead:
+        yield ahead.pop(0)
+    yield from items
 
 
 class _Crew:
