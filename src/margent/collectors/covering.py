@@ -150,7 +150,7 @@ def greedy_cover(sizes: Sequence[int], strength: int, cap: int) -> list[View]:
     return views
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _largest_first(sizes: tuple[int, ...], strength: int) -> list[tuple[int, View]]:
     """All t columns with their cells, those of the most cells first; a plan asks again for each cap."""
     subsets = [(_cells(subset, sizes), subset) for subset in combinations(range(len(sizes)), strength)]
