@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 from margent.errors import TableError, UsageError
 
@@ -34,30 +35,22 @@ def internal_files(folder: Path) -> list[Path]:
     Privacy: names only.
     Raises: OSError where a folder cannot be looked into: what it holds is not known.
     """
-    found: list[Path] = []
-    left = [folder]
-    while left:
-        with os.scandir(left.pop()) as entries:
-            for entry in entries:
-                if entry.is_symlink():
-                    internal = _leads_to_internal(Path(entry.path))
-                else:
-                    internal = _is_internal(entry.name)
-                    if entry.is_dir():
-                        left.append(Path(entry.path))
-                if internal:
-                    found.append(Path(entry.path))
-    return sorted(found)
+    paths = (
+        Path(inside, name) for inside, folders, files in os.walk(folder, onerror=_raised) for name in (*folders, *files)
+    )
+    return sorted(path for path in paths if _is_internal(path))
 
 
-def _is_internal(name: str) -> bool:
-    return name.upper().startswith(INTERNAL)
+def _raised(error: OSError) -> NoReturn:
+    raise error
 
 
-def _leads_to_internal(link: Path) -> bool:
-    target = Path(os.path.realpath(link))
-    inside = (path.name for path in target.iterdir()) if target.is_dir() else ()
-    return any(map(_is_internal, (link.name, target.name, *inside)))
+def _is_internal(path: Path) -> bool:
+    names = [path.name]
+    if path.is_symlink():
+        target = Path(os.path.realpath(path))
+        names += [target.name, *(each.name for each in target.iterdir())] if target.is_dir() else [target.name]
+    return any(name.upper().startswith(INTERNAL) for name in names)
 
 
 @contextmanager
