@@ -102,6 +102,19 @@ def test_precise_tables_weigh_more() -> None:
     assert first == pytest.approx(best, abs=1e-3)
 
 
+@pytest.mark.parametrize("shape", ["a tree", "a cycle", "overlapping triples"], ids=lambda name: name.replace(" ", "-"))
+def test_answers_as_large_as_integers_can_be_leave_tables_with_their_sum(shape: str) -> None:
+    """Logarithms so large that they are rounded by more than 1: what neighbors say of a sum must not be believed."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        odd = rng.choice([0, 1, 2**31, 2**53, 2**62, -(2**62), 2**63 - 1, -(2**63)], 4)
+        tables = [(names, rng.choice(odd, counts.shape)) for names, counts in zoo_tables(ZOO[shape], 1.0)]
+        law = Pgm().build(transcript(SIZES, tables), silent).law
+        for belief in law.beliefs:
+            assert belief.min() >= 0
+            assert belief.sum() == pytest.approx(law.total)
+
+
 def test_over_the_cap_the_weakest_tables_keep_only_their_single_columns() -> None:
     sizes = dict.fromkeys("abcd", 4)
     rng = np.random.default_rng(3)

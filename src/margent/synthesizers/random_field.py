@@ -139,14 +139,12 @@ class _Oracle:
         for child, parent, own, other in reversed(self._links):
             upward[child] = _log_sum(beliefs[child], own)
             beliefs[parent] = beliefs[parent] + jnp.expand_dims(upward[child], other)
-        levels = [_log_sum(belief, tuple(range(belief.ndim))) for belief in beliefs]
         for child, parent, own, other in self._links:
             downward = _log_sum(beliefs[parent], other) - upward[child]
             beliefs[child] = beliefs[child] + jnp.expand_dims(downward, own)
-            levels[child] = levels[parent]
         factors = {
-            names: _like(potentials.tables[names], jnp.exp(belief - level) * total)
-            for names, belief, level in zip(self.cliques, beliefs, levels, strict=True)
+            names: _like(potentials.tables[names], _with_sum(belief, total))
+            for names, belief in zip(self.cliques, beliefs, strict=True)
         }
         return type(potentials)(potentials.domain, self.cliques, factors)
 
@@ -159,6 +157,14 @@ def _log_sum(values: Any, axes: Numbers) -> Any:
         return values
     most = values.max(axis=axes, keepdims=True)
     return jnp.log(jnp.exp(values - most).sum(axis=axes)) + most.squeeze(axes)
+
+
+def _with_sum(values: Any, total: Any) -> Any:
+    """exp(values), scaled to sum ``total``: by its own sum, since large potentials are rounded by more than 1."""
+    import jax.numpy as jnp
+
+    weights = jnp.exp(values - values.max())
+    return weights * (total / weights.sum())
 
 
 def _like(factor: Any, values: Any) -> Any:
