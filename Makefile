@@ -6,7 +6,7 @@ WORKERS ?= 2
 # As many as there are cores: one more on two cores took a fifth longer, in CPU seconds too.
 AUDIT_WORKERS ?= 2
 
-.PHONY: wheel minimal sbom demo test coverage lint types docs audit compare-peers clean
+.PHONY: wheel minimal sbom demo test coverage lint types docs audit long compare-peers clean
 
 demo: .venv-demo/ready
 	rm -rf margent-demo
@@ -34,6 +34,10 @@ docs: .venv/ready
 # The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, a million neighbors.
 audit: .venv/ready
 	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(AUDIT_WORKERS) --dist load --maxschedchunk 1 --durations=40 tests/privacy tests/audits tests/hostile
+
+# The long forms of tests that prove no privacy: interrupted runs, round trips, damaged pages, every real table by more methods.
+long: .venv/ready
+	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(AUDIT_WORKERS) --dist load --maxschedchunk 1 --durations=10 tests/test_round_trip.py tests/test_real_tables.py tests/cases tests/resume tests/tables/test_parquet_pages.py
 
 # What is installed: the wheel in an empty environment, the oldest allowed dependencies, a bill of materials.
 wheel:

@@ -146,7 +146,7 @@ class _Compact:
         """The fields of a structure by number: numbers, structures, and None for what is neither."""
         fields: dict[int, Any] = {}
         number = 0
-        while start := self.byte():
+        while (start := self.byte()) & 15:  # a kind of 0 is the end, whatever the other half of its byte says
             number = number + (start >> 4) if start >> 4 else self.signed()
             fields[number] = self.value(start & 15)
         return fields
