@@ -5,6 +5,7 @@ PIP_QUIET ?= --quiet
 WORKERS ?= 2
 # As many as there are cores: one more on two cores took a fifth longer, in CPU seconds too.
 AUDIT_WORKERS ?= 2
+AT_FULL_SIZE = MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(AUDIT_WORKERS) --dist load --maxschedchunk 1
 
 .PHONY: wheel minimal sbom demo test coverage lint types docs audit long compare-peers clean
 
@@ -33,11 +34,11 @@ docs: .venv/ready
 
 # The long proofs: every scale of the grid, wide enumerations, long statistical runs, fuzzers, kills, a million neighbors.
 audit: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(AUDIT_WORKERS) --dist load --maxschedchunk 1 --durations=40 tests/privacy tests/audits tests/hostile
+	$(AT_FULL_SIZE) --durations=40 tests/privacy tests/audits tests/hostile
 
 # The long forms of tests that prove no privacy: interrupted runs, round trips, damaged pages, every real table by more methods.
 long: .venv/ready
-	MARGENT_AUDIT=1 .venv/bin/python -m pytest -n $(AUDIT_WORKERS) --dist load --maxschedchunk 1 --durations=10 tests/test_round_trip.py tests/test_real_tables.py tests/cases tests/resume tests/tables/test_parquet_pages.py
+	$(AT_FULL_SIZE) --durations=10 tests/test_round_trip.py tests/test_real_tables.py tests/cases tests/resume tests/tables/test_parquet_pages.py
 
 # What is installed: the wheel in an empty environment, the oldest allowed dependencies, a bill of materials.
 wheel:

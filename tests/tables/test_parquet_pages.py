@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,8 @@ def with_stored_size(data: bytes, page: int, claimed: int) -> bytes:
 def whole(data: bytes, names: tuple[str, ...] = ("x",)) -> None:
     source = pa.BufferReader(data)
     header = pq.read_metadata(source)
-    places = [place for place in range(header.num_columns) if header.schema.column(place).path in names]
     for group in range(header.num_row_groups):
-        require_whole_pages(source, header, group, names, places)
+        require_whole_pages(source, header, group, names, range(header.num_columns))
 
 
 @pytest.mark.parametrize("first", ["dictionary", "data", "data of the second kind"])
@@ -148,7 +147,13 @@ def fault_of(attempt: Callable[[], object]) -> Exception | None:
     return None
 
 
+def read_by_arrow(data: bytes, names: Sequence[str]) -> None:
+    for _ in pq.ParquetFile(pa.BufferReader(data)).iter_batches(columns=list(names)):
+        pass
+
+
 def more_values_than_rows(data: bytes) -> bool:
+    """Of a file that Arrow reads: a damaged description ends the process here."""
     header = pq.read_metadata(pa.BufferReader(data))
     groups = [header.row_group(group) for group in range(header.num_row_groups)]
     return any(
@@ -164,22 +169,19 @@ def test_what_is_refused_arrow_refuses_too(tmp_path: Path) -> None:
     rng = random.Random(20261129)
     pq.write_table(pa.table({"x": ["F", None, "M"] * 20, "y": range(60)}), tmp_path / "t.parquet", data_page_size=32)
     seed_file = (tmp_path / "t.parquet").read_bytes()
-    refused = passed = 0
+    refused = passed = excused = 0
     for _ in range(rounds(2_000, 100_000)):
         data = mutated(seed_file, rng)
-        header = fault_of(lambda data=data: pq.read_metadata(pa.BufferReader(data)).schema.names)
-        if header is not None:
+        try:
+            names = tuple(pq.read_metadata(pa.BufferReader(data)).schema.names)
+        except Exception:
             continue
-        fault = fault_of(lambda data=data: whole(data, ("x", "y")))
+        fault = fault_of(lambda data=data, names=names: whole(data, names))
         refused += fault is not None
         passed += fault is None
-        if fault is not None:
-            read = (
-                fault_of(lambda data=data: list(pq.ParquetFile(pa.BufferReader(data)).iter_batches(columns=["x", "y"])))
-                is None
-            )
-            assert not read or more_values_than_rows(
-                data
-            )  # the latter of whole descriptions only: others end the process
+        if fault is not None and fault_of(lambda data=data, names=names: read_by_arrow(data, names)) is None:
+            assert more_values_than_rows(data)
+            excused += 1
+    assert excused <= refused // 1000  # one in a hundred thousand inputs; none of those of every commit
     assert refused > 20
     assert passed > 20
